@@ -74,6 +74,7 @@ _PEEKED_HEAD: Final = 1 << 12
 _LINES: Final = frozenset({".jsonl", ".ndjson"})
 _OBJECTS: Final = re.compile(r"\s*\[\s*\{")
 _OWN_ID: Final = re.compile(r"[a-z]{3}-[0-9a-f]{12}")
+_RULE_FOLDER: Final = re.compile(r"(?:^|[/\\])(?:\.clinerules|\.(?:claude|cursor|roo|windsurf)[/\\]rules)[/\\]")
 _NOTES: Final = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".org", ".adoc"})
 
 
@@ -179,7 +180,10 @@ def _is_chat(sample: FileSample) -> bool:
 
 def _is_rules(sample: FileSample) -> bool:
     name = sample.file.base_name.lower()
-    return name in RULE_NAMES or name.endswith((".mdc", ".instructions.md"))
+    is_named = name in RULE_NAMES or name.endswith((".mdc", ".instructions.md"))
+    return is_named or (
+        sample.file.suffix in _NOTES and _RULE_FOLDER.search(str(sample.file.path or sample.file.name)) is not None
+    )
 
 
 def _is_agent_memory(sample: FileSample) -> bool:

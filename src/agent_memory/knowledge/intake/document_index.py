@@ -89,8 +89,8 @@ def read_front_matter(text: str) -> FrontMatter:
     return FrontMatter(
         next(_read_texts(values.get("id")), ""),
         next((moment for moment in moments if moment is not None), None),
-        tuple(tag[:MAX_TAG_CHARS] for tag in _read_texts(values.get("tags")))[:MAX_TAGS],
-        tuple(_read_texts(values.get("aliases")))[:MAX_TAGS],
+        tuple(tag[:MAX_TAG_CHARS] for tag in _read_texts(values.get("tags") or values.get("tag")))[:MAX_TAGS],
+        tuple(_read_texts(values.get("aliases") or values.get("alias")))[:MAX_TAGS],
         next(_read_texts(values.get("type")), ""),
     )
 

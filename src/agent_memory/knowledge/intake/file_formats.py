@@ -260,7 +260,9 @@ def _read_node(node: Mapping[str, Any]) -> list[ReceivedTurn]:
         role = "tool"
     parts = content.get("parts") if content.get("parts") is not None else content.get("text")
     spoken_parts = [
-        part for part in _list(parts) if isinstance(part, str) or _name(_mapping(part).get("content_type")) in _SPOKEN
+        _name(_mapping(part).get("text")) if _name(_mapping(part).get("content_type")) in _SPOKEN else part
+        for part in _list(parts)
+        if isinstance(part, str) or _name(_mapping(part).get("content_type")) in _SPOKEN
     ]
     text = collect_text(parts if isinstance(parts, str) else spoken_parts)
     speaker = clean_speaker(_name(author.get("name"))) if role == "tool" else ""

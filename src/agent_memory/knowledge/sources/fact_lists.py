@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
@@ -13,7 +14,7 @@ from agent_memory.models.memory import CATEGORIES
 from agent_memory.models.record import MAX_TAG_CHARS, MAX_TAGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
@@ -30,6 +31,8 @@ _ENDED: Final = frozenset({"archived", "deleted", "superseded"})
 _MEM0_LISTS: Final = ("results", "memories")
 _DATED: Final = re.compile(r"\s*(?:[-*•]\s+)?\[(\d{4}-\d\d-\d\d|unknown)\]\s*[-–—]\s*(\S.*)", re.IGNORECASE)  # noqa: RUF001
 """A line such as `[2026-01-03] - Prefers metric units`."""
+_STAMPED: Final = re.compile(r"\s*(?:[-*•]\s+)?\[([^\[\]\n]{2,40})\]\s*[-–—]\s*(\S.*)")  # noqa: RUF001
+"""The same with any words for the date, next to lines with dates."""
 _FENCE: Final = re.compile(r"\s*(?:`{3,}|~{3,})")
 _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s+(.+)|\*\*([^*]+)\*\*:?)\s*")
 
@@ -64,6 +67,8 @@ def read_graph(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # n
 def _read_entity(value: Mapping[str, Any], place: str) -> Iterator[ImportPart]:
     name, kind = repair_text(value["name"]), value.get("entityType")
     metadata = {"entity": name} | ({"entity_type": kind} if isinstance(kind, str) and kind else {})
+    if not _list(value.get("observations")):
+        yield SkippedPart(f"{name} without observations", LEFT_OUT)
     for observation in _list(value.get("observations")):
         if isinstance(observation, str) and observation.strip():
             words = repair_text(observation).strip()
@@ -73,7 +78,7 @@ def _read_entity(value: Mapping[str, Any], place: str) -> Iterator[ImportPart]:
             yield SkippedPart(f"an observation of {place}")
 
 
-def build_relations(relations: list[dict[str, str]]) -> ReceivedDocument:
+def build_relations(relations: Sequence[Mapping[str, Any]]) -> ReceivedDocument:
     """Build a document that declares relations."""
     declared, lines = [], []
     for relation in relations:
@@ -103,6 +108,26 @@ def read_mem0(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # no
         if record.is_broken:
             number += 1
             yield SkippedPart(f"memory {number}")
+        yield from _read_mem0_relations(record.value)
+
+
+def _read_mem0_relations(value: Any) -> Iterator[ImportPart]:
+    """Yield the relations of a graph memory as a document."""
+    listed = _list(value.get("relations")) if isinstance(value, dict) else []
+    named = [relation for relation in listed if isinstance(relation, dict)]
+    relations = [
+        {
+            "from": part.get("source"),
+            "relationType": part.get("relationship"),
+            "to": part.get("destination") or part.get("target"),
+        }
+        for part in named
+    ]
+    whole = [relation for relation in relations if all(isinstance(end, str) for end in relation.values())]
+    for start in range(0, len(whole), _RELATIONS_AT_ONCE):
+        yield build_relations(whole[start : start + _RELATIONS_AT_ONCE])
+    if len(whole) < len(listed):
+        yield SkippedPart(f"{len(listed) - len(whole)} relations")
 
 
 def list_mem0(value: Any) -> list[Any]:
@@ -160,10 +185,10 @@ def read_list(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # no
     text = repair_text(file.read_text())
     is_dated, section, fact = has_dated_lines(text), "", None
     for number, line in enumerate(text.split("\n"), 1):
-        entry, heading = _DATED.fullmatch(line), _HEADING.fullmatch(line)
+        entry, heading = _STAMPED.fullmatch(line) if is_dated else None, _HEADING.fullmatch(line)
         is_next = entry is None and fact is not None and is_dated and bool(line.strip())
         if is_next and heading is None and not _FENCE.match(line) and fact is not None:
-            fact = _make_fact(f"{fact.text}\n{line.strip()}", fact.place, fact.said_at, section)
+            fact = replace(fact, text=f"{fact.text}\n{line.strip()}")
             continue
         if fact is not None:
             yield fact
@@ -171,7 +196,10 @@ def read_list(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # no
         if heading is not None:
             section = (heading[1] or heading[2]).strip().rstrip(":")
         elif entry is not None:
-            fact = _make_fact(entry[2].strip(), f"line {number}", parse_moment(entry[1]), section)
+            said_at = parse_moment(entry[1]) if _DATED.fullmatch(line) else None
+            fact = _make_fact(entry[2].strip(), f"line {number}", said_at, section)
+            if said_at is None and entry[1].casefold() != "unknown":
+                fact = replace(fact, metadata={**fact.metadata, "date": entry[1]})
         elif is_dated and line.strip() and not _FENCE.match(line):
             yield SkippedPart(f"line {number}", LEFT_OUT)
         elif line.strip() and not _FENCE.match(line):

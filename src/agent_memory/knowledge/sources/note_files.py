@@ -38,14 +38,14 @@ _LINK: Final = re.compile(r"\]\(([^()\s]+)\)|\[\[([^\[\]|#]+)")
 _WIKI_LINK: Final = re.compile(r"(?<!!)\[\[([^\[\]|#\n]+)")
 _NOTE_LINK: Final = re.compile(r"\]\((?!\w+:)([^()\s]+)\.md(?:#[^()\s]*)?\)")
 """Markdown link to another note."""
-_OBSERVATION: Final = re.compile(r"\s*[-*] \[([^\[\]\n]{2,60})\] (\S.*?)(?:\s+\(([^()]+)\))?\s*")
+_OBSERVATION: Final = re.compile(r"[-*] \[([^\[\]\n]{2,60})\] (\S.*)")
 _RELATION: Final = re.compile(r"\s*[-*] (\w[\w -]{0,60}?) \[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?:\s+\([^()]+\))?\s*")
-_LAST_TAGS: Final = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
 _OKF_RESERVED: Final = frozenset({"index.md", "log.md"})
 _TAG: Final = re.compile(r"(?<![\w/#&])#([\w/-]*[^\W\d_][\w/-]*)")
 _FIELD: Final = re.compile(r"^[ \t]*(?:[-*][ \t]+)?([A-Za-z][\w -]{0,40})::[ \t]+(\S.*)$", re.MULTILINE)
 _TASK: Final = re.compile(r"^[ \t]*[-*+] \[(.)\] (\S.*)$", re.MULTILINE)
-_DUE: Final = re.compile(r"📅\s*(\d{4}-\d\d-\d\d)")
+_INLINE_FIELD: Final = re.compile(r"[\[(]([A-Za-z][\w -]{0,40})::[ \t]++([^\s\[\]()][^\[\]()\n]*+)[\])]")
+_DUE: Final = re.compile(r"(?:📅\s*|\bdue::\s*)(\d{4}-\d\d-\d\d)")
 _CODE: Final = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _MAX_VALUES: Final = 50
 _MAX_VALUE: Final = 300
@@ -68,9 +68,10 @@ def _read_rules(file: SourceFile, tree: SourceTree, project: str, outer: tuple[s
     }
     for number, statement in enumerate(cut_statements(text, "lines" if not file.suffix else "whole")):
         place = f"line {statement.line}" + (f" of {file.name}" if outer else "")
-        lines = statement.text.split("\n")
+        words, fence, block = statement.text.partition("\n```")
+        lines = words.split("\n")
         targets = [named[1] for line in lines if (named := _IMPORT.fullmatch(line))]
-        rest = "\n".join(line for line in lines if not _IMPORT.fullmatch(line)).strip()
+        rest = ("\n".join(line for line in lines if not _IMPORT.fullmatch(line)) + fence + block).strip()
         if rest and not number and _PERSONA.match(rest):
             yield SkippedPart(f"{place} (a persona)", LEFT_OUT)
         elif rest:
@@ -79,7 +80,8 @@ def _read_rules(file: SourceFile, tree: SourceTree, project: str, outer: tuple[s
         for target in targets:
             linked = tree.find_linked(file, target) if len(outer) < _MAX_IMPORTS else None
             if linked is None or linked.name in {*outer, file.name}:
-                yield SkippedPart(f"{place}: @{target}", "not_followed")
+                code = "not_followed" if linked is None else LEFT_OUT
+                yield SkippedPart(f"{place}: @{target}", code)
             else:
                 yield from _read_rules(linked, tree, project, (*outer, file.name))
 
@@ -150,7 +152,7 @@ def read_graph_note(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     for number, line in enumerate(text[body:].split("\n"), first_line):
         if relation := _RELATION.fullmatch(line):
             relations.append({"from": title, "to": relation[2].strip(), "relationType": relation[1].strip()})
-        elif observation := _OBSERVATION.fullmatch(line):
+        elif observation := _OBSERVATION.fullmatch(line.strip()):
             metadata = {"entity": title} | ({} if front_matter.written_at else {FILE_TIME: True})
             yield _read_observation(observation, f"line {number}", said_at, metadata, front_matter.tags)
         else:
@@ -165,9 +167,14 @@ def _read_observation(
     observation: re.Match[str], place: str, said_at: datetime | None, metadata: dict[str, Any], tags: tuple[str, ...]
 ) -> ImportedFact:
     """Return the fact of a line `- [tip] Words #tag (context)`."""
-    method, words, context = observation[1].strip(), observation[2], observation[3]
+    method, words = observation[1].strip(), observation[2]
+    head, mark, context = words.removesuffix(")").rpartition(" (")
+    words, context = (head, context) if mark and words.endswith(")") and ")" not in context else (words, "")
     own_tags = _TAG.findall(words)
-    words = _LAST_TAGS.sub("", words).strip() or words.strip()
+    parts = words.split()
+    while len(parts) > 1 and parts[-1].startswith("#"):
+        parts.pop()
+    words = " ".join(parts)
     text = words if metadata["entity"].casefold() in words.casefold() else f"{metadata['entity']}: {words}"
     values = metadata | {"observation": method} | ({"context": context} if context else {})
     category = method if method in CATEGORIES else "note"
@@ -193,9 +200,10 @@ def _read_document(text: str, file: SourceFile, tree: SourceTree) -> ReceivedDoc
 def _read_marks(body: str) -> dict[str, Any]:
     """Return tags, links, fields and dated tasks of a note."""
     words = _CODE.sub("", body)
+    pairs = [*_FIELD.findall(words), *_INLINE_FIELD.findall(words)]
     targets = [*_WIKI_LINK.findall(words), *_NOTE_LINK.findall(words)]
     links = [PurePosixPath(link.strip()).name for link in targets]
-    fields = {key.strip(): value.strip()[:_MAX_VALUE] for key, value in _FIELD.findall(words)[:_MAX_VALUES]}
+    fields = {key.strip(): value.strip()[:_MAX_VALUE] for key, value in pairs[:_MAX_VALUES]}
     values: Mapping[str, Any] = {
         "tags": list(clean_tags(_TAG.findall(words))),
         "links": list(dict.fromkeys(link[:_MAX_VALUE] for link in links if link))[:_MAX_VALUES],

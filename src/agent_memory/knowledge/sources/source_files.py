@@ -36,7 +36,9 @@ _LEAST_CHECKED: Final = 32 << 20
 _LEFT_OUT_FOLDERS: Final = frozenset({"__MACOSX", "__pycache__", "node_modules"})
 UNREADABLE: Final = (OSError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 """Errors of a file that cannot be read, such as a damaged member of an archive."""
-_RULE_FOLDERS: Final = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github"})
+_RULE_FOLDERS: Final = frozenset({
+    ".claude", ".clinerules", ".codex", ".cursor", ".gemini", ".github", ".roo", ".windsurf",
+})  # fmt: skip
 _RULE_FILES: Final = frozenset({".clinerules", ".cursorrules", ".windsurfrules"})
 _VAULT: Final = ".obsidian"
 _ZIPPED: Final = frozenset({".docx", ".epub", ".odt", ".pages", ".pptx", ".xlsx"})

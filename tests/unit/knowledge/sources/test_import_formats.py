@@ -543,3 +543,60 @@ def test_persona_of_an_instruction_file_is_left_out(read: Read) -> None:
     )
     assert texts(parts) == ["You are not to push.", "You are not to push."]
     assert skipped(parts) == ["line 1 (a persona)"]
+
+
+def test_chatgpt_voice_gives_only_the_spoken_words(read: Read) -> None:
+    part = {"content_type": "audio_transcription", "text": "I live in Porto.", "direction": "in", "decoding_id": None}
+    content = {"content_type": "multimodal_text", "parts": [part, {"content_type": "audio_asset_pointer", "x": "y"}]}
+    assert turns(read({"conversations.json": [chatgpt(node("n1", None, "user", None, content=content))]})) == [
+        ("user", "I live in Porto.")
+    ]
+
+
+def test_pasted_lines_with_other_dates_are_facts_of_their_own(read: Read) -> None:
+    paste = "[2026-01-03] - Likes tea\n[2026-01] - Sails\n[Spring] - Moved\nto Porto\n[2025-13-40] - Codes\n"
+    parts = read({"memories.txt": paste})
+    assert texts(parts) == ["Likes tea", "Sails", "Moved\nto Porto", "Codes"]
+    dates = [fact.metadata.get("date") for fact in facts(parts)]
+    assert dates == [None, "2026-01", "Spring", "2025-13-40"]
+
+
+def test_tasks_of_a_note_are_no_pasted_lines(read: Read) -> None:
+    assert texts(read({"todo.md": "- [ ] - Paint\n- [xx] - Buy\n"})) == []
+
+
+def test_imports_in_code_of_instruction_files_are_not_followed(read: Read) -> None:
+    parts = read(
+        {"CLAUDE.md": "- Run this:\n\n```\n@a/b\n```\n\n@docs/x.md\n", "docs/x.md": "- From x.\n@../CLAUDE.md\n"}
+    )
+    assert texts(parts) == ["Run this:\n```\n@a/b\n```", "From x."]
+    assert [part.code for _, part in parts if isinstance(part, SkippedPart)] == [LEFT_OUT]  # the circle
+
+
+@pytest.mark.parametrize("folder", [".clinerules", ".windsurf/rules", ".roo/rules", ".claude/rules", ".cursor/rules"])
+def test_rules_in_folders_of_hosts_are_rules(read: Read, folder: str) -> None:
+    parts = read({f"{folder}/a.md": "- Use tabs.\n", "rules/b.md": "- No rule.\n"})
+    assert texts(parts) == ["Use tabs."]
+
+
+def test_obsidian_fields_and_older_names_are_read(read: Read) -> None:
+    note = "---\ntag: work, a/b\nalias: Ada\n---\nStatus:: open\n\n- [ ] Call [due:: 2026-05-01]\n(mood:: good)\n"
+    [document] = [part for _, part in read({".obsidian/x.md": "", "A.md": note}) if isinstance(part, ReceivedDocument)]
+    assert document.tags == ("work", "a/b")
+    assert document.metadata["aliases"] == ["Ada"]
+    assert document.metadata["fields"] == {"Status": "open", "due": "2026-05-01", "mood": "good"}
+    assert document.metadata["tasks"][0]["due"] == "2026-05-01"
+
+
+def test_mem0_relations_and_broken_ones_are_named(read: Read) -> None:
+    relation = {"source": "ada", "relationship": "likes", "destination": "tea"}
+    export = {"results": [{"id": "1", "memory": "Tea"}], "relations": [relation, {"source": "ada"}, None]}
+    parts = read({"v.json": export})
+    [document] = [part for _, part in parts if isinstance(part, ReceivedDocument)]
+    assert document.metadata["relations"] == [{"from": "ada", "to": "tea", "type": "likes"}]
+    assert skipped(parts) == ["2 relations"]
+
+
+def test_entity_without_observations_is_named(read: Read) -> None:
+    parts = read({"memory.json": '{"type": "entity", "name": "Ada", "entityType": "person", "observations": []}\n'})
+    assert skipped(parts) == ["Ada without observations"]
