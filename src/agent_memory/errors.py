@@ -34,7 +34,7 @@ as MEM-009; and `recovery_suggestions`, all advice. The root is not called `Memo
 
 from __future__ import annotations
 
-import secrets
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -366,7 +366,7 @@ class _RequestIdMixin:
     @cached_property
     def request_id(self) -> str:
         """`req-` and 12 hexadecimal digits."""
-        return f"req-{secrets.token_hex(6)}"
+        return f"req-{os.urandom(6).hex()}"
 
 
 class EmbeddingError(AgentMemoryError):
