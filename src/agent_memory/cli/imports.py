@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
 
@@ -17,9 +18,11 @@ from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.source_import import ImportChoices, import_source
 from agent_memory.cli.transfer_tally import TransferTally
+from agent_memory.cli.unfinished_imports import UnfinishedImport
 from agent_memory.cli.vault_import import find_vault, import_vault
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import translated
+from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.journal import read_lost
 from agent_memory.knowledge.pipeline.background_work import runner_of
@@ -125,11 +128,20 @@ def _parse_columns(text: str | None) -> dict[str, str]:
 async def _import_export(
     run: AgentContext, file: str, pasted: bytes | None, form: str | None, *, trusted: bool, dry_run: bool
 ) -> None:
-    """Store the records of an export."""
+    """Store the records of an export; an interrupted import keeps its ID."""
     content = _read(file) if pasted is None else pasted  # a missing file is reported before its suffix
     chosen = choose_format(file, cast("Format | None", form))
-    run.begin_import()
+    folder = folder_of(run.service.agent_id, run.root).path
+    unfinished = UnfinishedImport(folder, Path(file) if pasted is None else pasted)
+    run.begin_import(unfinished.read_id())
     records = list(decode(content, chosen, run.service.agent_id))
+    is_noted = not dry_run and run.service.settings.backend != "server"
+    with unfinished.hold(run.caller.session_id) if is_noted else nullcontext():
+        await _store_export(run, records, trusted=trusted, dry_run=dry_run)
+
+
+async def _store_export(run: AgentContext, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool) -> None:
+    """Store decoded records, and report them."""
     importable = [record for record in records if record.memory is not None]
     labels = [{"line": record.line} for record in importable]
     report = TransferTally(run.screen, "Would import" if dry_run else "Imported", labels)

@@ -71,7 +71,7 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
     from agent_memory.knowledge.bulk_import import BulkImport
 
     unfinished = UnfinishedImport(folder_of(run.service.agent_id, run.root).path, choices.source)
-    interrupted = await asyncio.to_thread(unfinished.read_id)
+    interrupted = unfinished.read_id()
     run.begin_import(interrupted)
     async with open_knowledge(run) as knowledge:
         bulk = BulkImport(knowledge, run.service, run.caller)
@@ -86,10 +86,9 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
             if plan.new and not choices.yes:
                 question = f"Store {counted(plan.new, 'record')}?"
                 run.confirm(question, _NOTHING, "An import", "Add --yes to store it, or --dry-run for the table alone.")
-            await asyncio.to_thread(unfinished.begin, run.caller.session_id)
-            document |= await _store(run, bulk, tree, plan, choices)
-            await process_due_texts(run, knowledge, is_shown=False)
-            await asyncio.to_thread(unfinished.end)
+            with unfinished.hold(run.caller.session_id):
+                document |= await _store(run, bulk, tree, plan, choices)
+                await process_due_texts(run, knowledge, is_shown=False)
         document["problems"] = list_problems(plan)
     _note_problems(run, plan)
     if plan.later:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
+
+import typer
 
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.names import DERIVED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _FOLDER: Final = "imports"
@@ -32,14 +36,24 @@ class UnfinishedImport:
         with translated(self._path, "read"):
             return self._path.read_text("utf-8") if self._path.exists() else ""
 
-    def begin(self, import_id: str) -> None:
-        """Note the ID before the first record is stored."""
+    @contextmanager
+    def hold(self, import_id: str) -> Iterator[None]:
+        """Keep the ID until the block ends, also with refused records.
+
+        Raises:
+            StorageError: The file cannot be written or deleted.
+        """
         make_private_folder(self._path.parent)
         with translated(self._path, "write"):
             replace_file(self._path, import_id.encode(), durable=True)
+        try:
+            yield
+        except typer.Exit:
+            self._delete()
+            raise
+        self._delete()
 
-    def end(self) -> None:
-        """Delete the file, since all records are stored."""
+    def _delete(self) -> None:
         with translated(self._path, "delete"):
             self._path.unlink(missing_ok=True)
 

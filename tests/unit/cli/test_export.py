@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.cli.unfinished_imports import UnfinishedImport
 from tests.unit.cli.conftest import A, B, document
 
 if TYPE_CHECKING:
@@ -117,6 +118,15 @@ def test_an_import_done_again_with_trust_raises_what_the_first_one_lowered(bob: 
     assert shown["source"]["kind"] == "user"
     assert document(bob("show", plain["id"], "--json"))["trust"] == "low", "somebody changed it since"
     assert "raised" not in bob("import", "-", "--trusted", given=given).stdout
+
+
+def test_import_after_an_interrupted_one_has_its_id(bob: Run, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "all.jsonl").write_text(bob("export").stdout)
+    unfinished = UnfinishedImport(root / "eve", tmp_path / "all.jsonl")
+    with pytest.raises(KeyboardInterrupt), unfinished.hold("import-0123abcd"):
+        raise KeyboardInterrupt
+    assert "--import import-0123abcd" in bob("import", str(tmp_path / "all.jsonl"), "-a", "eve").stderr
+    assert unfinished.read_id() == ""
 
 
 def test_an_import_can_be_rehearsed(bob: Run, root: Path) -> None:
