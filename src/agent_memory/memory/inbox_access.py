@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError
+from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.logs import get_logger
 from agent_memory.models import CANDIDATE, is_memory_id
@@ -123,12 +123,9 @@ class InboxWithdrawal:
 
         A person agrees to an act on the text that was shown.
         """
-        texts: list[str] = []
         storage, ids = self._service.storage, set(filter(is_memory_id, memory_ids))
-        gone = ids - (await storage.texts_of(ids)).keys()
-        for memory_id in gone:
-            with contextlib.suppress(UnknownIdError):
-                texts += [memory.content for memory in await storage.forgotten_with(memory_id)]
+        gone = await storage.forgotten_of(ids - (await storage.texts_of(ids)).keys())
+        texts = [memory.content for memory in gone.values()]
         async with opened_inbox(self._service) as inbox:
             await inbox.drop_saying(texts, caller, ids)
 

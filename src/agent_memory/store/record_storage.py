@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from agent_memory.errors import UnsupportedError, ValidationError
+from agent_memory.errors import UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.index import Question
 from agent_memory.models import RecordVersion, check_id, check_limit, check_texts
 from agent_memory.models.kind import R
@@ -507,6 +508,21 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         """
         check_id(memory_id)
         return await self._run(lambda store: load_forgotten_with(store.refresh(), memory_id, store.log.naming))
+
+    async def forgotten_of(self, record_ids: Collection[str]) -> dict[str, R]:
+        """Return the forgotten records among some IDs, each with those forgotten with it.
+
+        The log is read once for each change, not for each record.
+
+        Raises:
+            UnsupportedError: This storage keeps nothing of what was forgotten.
+        """
+        records: dict[str, R] = {}
+        for record_id in record_ids:
+            if record_id not in records:
+                with contextlib.suppress(UnknownIdError):
+                    records |= {record.id: record for record in await self.forgotten_with(record_id)}
+        return records
 
     async def taken_with(self, record_id: str) -> RemovedTexts[R]:
         """Return the texts removed by a record's last deletion or trimming.

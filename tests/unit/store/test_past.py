@@ -17,8 +17,10 @@ from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import NOON, FrozenClock, memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
     from pathlib import Path
+
+    from agent_memory.journal import Entry
 
 pytestmark = QUIET
 OFF = ServiceSettings(embedder="none")
@@ -74,6 +76,24 @@ async def test_only_what_is_still_missing_is_brought_back(storage: FileStorage) 
     await storage.delete(oslo)
     await storage.store_many((await storage.forgotten_with(oslo))[1:])
     assert [memory.id for memory in await storage.forgotten_with(oslo)] == [oslo]
+
+
+async def test_forgotten_of_one_change_reads_the_log_once(
+    storage: FileStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_ids = [await storage.store(memory_of(f"The boat {number} is blue.")) for number in range(4)]
+    await storage.forget_many(memory_ids[1:])
+    log, reads = storage.opened.log, list[object]()
+    naming = log.naming
+
+    def read(record_ids: Collection[str] | None) -> list[Entry]:
+        reads.append(record_ids)
+        return naming(record_ids)
+
+    monkeypatch.setattr(log, "naming", read)
+    forgotten = await storage.forgotten_of([*memory_ids, "mem-000000000000"])
+    assert forgotten.keys() == {*memory_ids[1:]}
+    assert len(reads) == 3, "two for the change, one for the unknown ID"
 
 
 async def test_what_forgetting_took_is_gone_for_good_after_the_grace_time(root: Path, clock: FrozenClock) -> None:

@@ -476,7 +476,8 @@ class KnowledgeWithdrawal:
             return
         pages = Pages(knowledge, self._service)
         memory_ids = [record_id for record_id in record_ids if record_id.startswith(MEMORY.prefix)]
-        renamed = await withdraw_retold(await self._list_forgotten(memory_ids), knowledge)
+        forgotten = await self._service.storage.forgotten_of(memory_ids)
+        renamed = await withdraw_retold([*forgotten.values()], knowledge)
         for made in [*await pages.withdraw(memory_ids), *await rebuild_renamed(pages, renamed)]:
             await self._report(made, caller)
         if len(memory_ids) < len(record_ids):
@@ -499,16 +500,6 @@ class KnowledgeWithdrawal:
         await _forget_among(knowledge.topics, record_ids)
         if knowledge.folder.topics.is_dir():
             await pages.write_index()
-
-    async def _list_forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
-        """Return the forgotten memories, without changed ones."""
-        memories: dict[str, Memory] = {}
-        for memory_id in memory_ids:
-            if memory_id not in memories:  # all that one change forgot come at once
-                with contextlib.suppress(UnknownIdError):
-                    forgotten = await self._service.storage.forgotten_with(memory_id)
-                    memories |= {memory.id: memory for memory in forgotten}
-        return [*memories.values()]
 
     async def close(self) -> None:
         """Close what is open."""
