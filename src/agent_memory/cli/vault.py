@@ -73,7 +73,7 @@ class VaultFolder:
     """A vault on disk.
 
     Attributes:
-        path: Resolved folder.
+        path: Resolved folder of the vault.
         agent: Random ID of the exported agent's folder.
         entries: Notes by their paths inside the vault.
     """
@@ -119,10 +119,16 @@ def read_vault(folder: Path) -> VaultFolder | None:
         if content["vault"] != "agent-memory":
             return None
         vault.agent = str(content["agent"])
-        vault.entries = {str(name): NoteEntry(*map(str, entry)) for name, entry in content["notes"].items()}
+        entries = {str(name): NoteEntry(*map(str, entry)) for name, entry in content["notes"].items()}
+        vault.entries = {name: entry for name, entry in entries.items() if _is_note_name(name)}
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     return vault
+
+
+def _is_note_name(name: str) -> bool:
+    """Return True for a visible Markdown file inside the vault."""
+    return name.endswith(SUFFIX) and not any(part.startswith(".") or not part for part in name.split("/"))
 
 
 def get_stem(path: str) -> str:

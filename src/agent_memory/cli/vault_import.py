@@ -128,7 +128,7 @@ class _VaultReader:
         self._seen: set[str] = set()
 
     async def plan(self, only: str) -> VaultPlan:
-        """Return what the notes change, all or one."""
+        """Return the planned outcome of all notes, or of one."""
         notes = await asyncio.to_thread(self._read_notes, only)
         entries = self._vault.entries
         ids = {get_stem(name): entry.id for name, entry in entries.items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
@@ -336,3 +338,55 @@ def test_vault_of_all_fields_round_trips_into_a_fresh_agent(cli: Run, tmp_path: 
 
 def strip_lines(text: bytes, starts: tuple[bytes, ...]) -> bytes:
     return b"\n".join(line for line in text.split(b"\n") if not line.startswith(starts))
+
+
+@pytest.mark.parametrize("name", ["../outside.md", "/outside.md", ".obsidian/app.json", "memories/../../outside.md"])
+def test_manifest_names_no_file_outside_the_notes(bob: Run, vault: Path, tmp_path: Path, name: str) -> None:
+    (vault / ".obsidian").mkdir()
+    (vault / ".obsidian/app.json").write_text("{}")
+    (tmp_path / "outside.md").write_text("{}")
+    manifest = json.loads((vault / ".agent-memory.json").read_text())
+    digest = hashlib.sha256(b"{}").hexdigest()
+    manifest["notes"] = {name: ["mem-0000000000ff", digest, digest]}
+    (vault / ".agent-memory.json").write_text(json.dumps(manifest))
+    bob("export", "--vault", str(vault), "-a", "bob", "--force")
+    assert (vault / ".obsidian/app.json").read_text() == (tmp_path / "outside.md").read_text() == "{}"
+
+
+@pytest.mark.deep
+def test_round_trip_of_500_notes_is_equal(cli: Run, tmp_path: Path) -> None:
+    words = [
+        *HOSTILE,
+        "tea",
+        "größe",
+        "مرحبا",
+        "👩\u200d🚀",
+        "#tag",
+        "%%",
+        "`",
+        "<b>",
+        "key:: value",
+        "| a |",
+        "\n",
+        "---",
+    ]
+    draw = random.Random(7)
+    lines = [
+        {
+            "id": f"mem-{number:012x}", "content": f"{' '.join(draw.choices(words, k=draw.randint(1, 40)))} {number}",
+            "timestamp": f"2026-01-{1 + number % 28:02d}T10:00:00Z", "trust": draw.choice(["high", "medium", "low"]),
+            "tags": draw.sample(["a", "true", "2026", "b/c"], 2),
+            "metadata": draw.choice([{}, {"aliases": ["x"]}, {"id": 5}]),
+            **({"supersedes": f"mem-{number - 3:012x}"} if number % 7 == 0 and number > 3 else {}),
+        }
+        for number in range(500)
+    ]  # fmt: skip
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    cli("import", str(file), "-a", "eve", "--trusted")
+    cli("export", "--vault", str(tmp_path / "first"), "-a", "eve")
+    cli("import", str(tmp_path / "first"), "-a", "max", "--yes", "--trusted")
+    cli("export", "--vault", str(tmp_path / "second"), "-a", "max")
+    first, second = (read_all(tmp_path / name / "memories") for name in ("first", "second"))
+    assert len(first) == len(lines)
+    assert second == first
