@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.memory.events import read_withdrawn_ids
 from agent_memory.memory.results import Imported
 from agent_memory.models import MEMORY, Source, get_exact_import_id, get_import_id, is_only_folded_equal, is_told
 from agent_memory.models.record import get_origin
@@ -19,6 +20,7 @@ from agent_memory.store.record_redaction import redact_fields, redact_record, wi
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from agent_memory.journal import PurgeList
     from agent_memory.memory.caller import Caller
@@ -47,6 +49,7 @@ class MemoryImporter:
         monitor: Receiver of events.
         caller: Session that asks for it.
         now: Time of the import.
+        audit_file: Log of changes; None for no log.
         trusted: True to believe all claims, and to restore what was forgotten here.
         dry_run: True to report the outcomes and store nothing.
         is_transfer: True for memories of the same agent: all claims are believed, and what was forgotten stays so.
@@ -58,12 +61,14 @@ class MemoryImporter:
     monitor: Monitor
     caller: Caller
     now: datetime
+    audit_file: Path | None = None
     trusted: bool = False
     dry_run: bool = False
     is_transfer: bool = False
     _texts: dict[str, str] = field(default_factory=dict, init=False)
     _among: Collection[str] = field(default=(), init=False)
     _is_synced: bool = field(default=False, init=False)
+    _withdrawn: set[str] | None = field(default=None, init=False)
 
     async def run(self, memories: Sequence[Memory], each: Callable[[Imported], object]) -> None:
         """Store what is missing, in the given order.
@@ -94,6 +99,13 @@ class MemoryImporter:
         new = [memory.content for memory in memories if memory.id not in stored_texts]
         brings_back = self.trusted and not self.is_transfer
         forgotten = set[str]() if brings_back else await self.storage.forgotten_among(new)
+        if forgotten and not self.is_transfer:
+            withdrawn = await self._read_withdrawn()
+            forgotten -= {
+                memory.content
+                for memory in memories
+                if not withdrawn.isdisjoint((memory.id, get_exact_import_id(memory.content)))
+            }
         # Cleaning takes 0.2 ms for each memory. Other text is unchanged, even its spaces.
         for cleaned in await asyncio.to_thread(lambda: [self._clean(memory) for memory in memories]):
             imported, draft = await self._judge(cleaned, stored_texts, forgotten)
@@ -111,6 +123,13 @@ class MemoryImporter:
                     backend = self.storage.backend
                     await self.monitor.report_stored(memory, imported.redacted, self.caller, backend=backend)
         return outcomes
+
+    async def _read_withdrawn(self) -> set[str]:
+        """Return the IDs of memories that the undo of an import forgot."""
+        if self._withdrawn is None:
+            file = self.audit_file
+            self._withdrawn = set() if file is None else await asyncio.to_thread(read_withdrawn_ids, file)
+        return self._withdrawn
 
     def _clean(self, memory: Memory) -> _CleanedMemory:
         memory = self._remove_purged(memory)

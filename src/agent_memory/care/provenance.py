@@ -33,6 +33,7 @@ from agent_memory.models import (
     rests_on,
     utc_now,
 )
+from agent_memory.models.identifiers import TextOrigin
 from agent_memory.models.json_fields import view_fields
 from agent_memory.models.knowledge import Entity
 from agent_memory.models.record import describe_origin, get_origin
@@ -41,7 +42,7 @@ from agent_memory.store.deletion_states import DeletionState, get_state_after
 from agent_memory.store.lookups import find_current
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
@@ -61,16 +62,17 @@ MOST_LINKS: Final = 50
 """Reported records in each direction; a summary of summaries covers thousands of turns."""
 _APART: Final = timedelta(seconds=5)
 """Maximum time between a change in the journal and its audit line, which is written in the background."""
+_MODEL_KINDS: Final = frozenset({"model", "model via MCP"})
 _SAID: Final[dict[tuple[str, str], str]] = {
     ("user", "high"): "a person said or wrote it",
     ("user", "medium"): "a person typed it, or a program gave it in their name; only a yes, pin or edit confirms it",
-    ("user", "low"): "it came in a person's name, and with a stranger's text",
+    ("user", "low"): "it came in a person's name, and with untrusted text",
     ("assistant", "high"): "the program that stored it vouched for it",
     ("assistant", "medium"): "the model, or a program, wrote it",
-    ("assistant", "low"): "the model wrote it while a stranger's text was in its conversation",
+    ("assistant", "low"): "the model wrote it, and untrusted text was in the conversation",
     ("tool", "high"): "the program that stored it vouched for it",
     ("tool", "medium"): "a tool answered it that reads what is here",
-    ("tool", "low"): "a tool answered it: a stranger's words",
+    ("tool", "low"): "an untrusted tool returned it",
     ("import", "high"): "who imported it vouched for the file",
     ("import", "medium"): "it was in a file, and a person, or an earlier version, accepted it",
     ("import", "low"): "it was in a file, and what a file says of itself is not believed",
@@ -171,7 +173,7 @@ class SourceLookup:
             record,
             "item" if kind is MEMORY and record.is_item else kind.name,
             state,
-            _why(record, rests),
+            explain_trust(record, rests),
             tuple(rests),
             tuple(await self._replaces(kind, record)),
             replaced_by,
@@ -346,8 +348,13 @@ def _list_sources(record: Record) -> Iterable[tuple[str, str]]:
     return sources + [(link.rel, link.id) for link in record.links if link.rel in {PART_OF, MERGED_INTO, NAMES}]
 
 
-def _why(record: Record, rests: list[ProvenanceStep]) -> str:
-    """Return the reason of a record's trust."""
+def explain_trust(record: Record, rests: Sequence[ProvenanceStep] = ()) -> str:
+    """Return the reason of a record's trust as a clause.
+
+    Args:
+        record: Record, also one that waits for a yes.
+        rests: Its direct and indirect sources.
+    """
     if named := [step for step in rests if step.rel == NAMED_IN and step.trust is not None]:
         equal = next((step for step in named if step.trust == record.trust), None)
         explanation = "more than what names it now" if equal is None else f"as {equal.id}, which names it"
@@ -361,16 +368,16 @@ def _why(record: Record, rests: list[ProvenanceStep]) -> str:
         return "it was drawn from what is here no longer"
     if record.source.kind == "extraction":
         return "it was drawn from what had this trust"
-    return _why_said(record)
+    return _explain_model(record) or _SAID[record.source.kind, record.trust]
 
 
-def _why_said(record: Record) -> str:
-    """Return the reason for words that are the record's own."""
-    if record.origin.startswith("agent after"):
-        return "the model wrote it while untrusted text was in its conversation"
-    if record.origin.startswith("model via MCP") and record.trust == "low":
-        return "a model wrote it by MCP, without hooks that report what was typed and read"
-    return _SAID[record.source.kind, record.trust]
+def _explain_model(record: Record) -> str:
+    """Return the reason of a model text's trust; empty for others."""
+    origin = TextOrigin.parse(record.origin)
+    if record.trust == "low":
+        return f"the model wrote it, and {origin.doubt}" if origin.doubt else ""
+    is_accepted = origin.kind == "agent after" or (origin.kind in _MODEL_KINDS and record.source.kind == "user")
+    return "the model wrote it, and the user said yes to it" if is_accepted else ""
 
 
 def _why_drawn(record: Record, steps: list[ProvenanceStep]) -> str:

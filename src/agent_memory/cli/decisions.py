@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 Act = Callable[[], Awaitable[None]]
 _SKIP, _UNDO = "s", "u"
 _CONTROL_D, _ESCAPE = "\x04", "\x1b"
+_HELP: Final = (
+    "Press a letter in brackets. A decision is carried out with the next key. Skip leaves it waiting; undo goes back."
+)
 _QUIT: Final = frozenset({"q", _CONTROL_D, _ESCAPE, ""})
 
 
@@ -130,6 +133,7 @@ def _ask(run: "AgentContext", item: ReviewItem) -> str:
         key = read_key(run, item.question)
         if key in item.acts or key in _QUIT or key in {_SKIP, _UNDO}:
             return key
+        run.screen.note(_HELP)
 
 
 def _confirms_last(run: "AgentContext") -> bool:

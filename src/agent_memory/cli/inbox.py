@@ -15,7 +15,7 @@ from agent_memory.files.wording import counted
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.models import CANDIDATE
 from agent_memory.models.escaped_text import plain
-from agent_memory.models.identifiers import IMPORT_PREFIX
+from agent_memory.models.identifiers import IMPORT_PREFIX, TextOrigin
 from agent_memory.models.json_fields import view_fields
 from agent_memory.redaction import quoted
 
@@ -203,7 +203,8 @@ async def edit_candidate(
     )
 
 
-def _row(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
+def view_candidate(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
+    """Return a candidate as JSON values."""
     return {
         **view_fields(candidate, "id", "content", "category", "project", "tags", "trust"),
         "source": candidate.source.kind,
@@ -214,7 +215,7 @@ def _row(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
 
 async def list_candidates(run: AgentContext, opened: "Inbox", waiting: "Sequence[Candidate]", nothing: str) -> None:
     """Print candidates, or a note where there are none."""
-    rows = [_row(opened, candidate) for candidate in waiting]
+    rows = [view_candidate(opened, candidate) for candidate in waiting]
     run.screen.rows({"agent_id": run.service.agent_id, "waiting": rows}, "waiting", _COLUMNS)
     for candidate in waiting:
         show_candidate(run, candidate)
@@ -234,7 +235,7 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
         )
     )
     is_tainted = candidate.trust == "low" and not candidate.batch
-    doubt = "untrusted text was in the conversation" if is_tainted else ""
+    doubt = (TextOrigin.parse(candidate.origin).doubt or TextOrigin("agent after").doubt) if is_tainted else ""
     head = [
         day(candidate.timestamp),
         "proposal" if candidate.act else candidate.category,

@@ -246,7 +246,7 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
             f"There are {len(agents)} agents under {root}: {_format_list(agents)}.",
             code="which_agent",
             recovery="Name one with --agent NAME or the environment variable AGENT_MEMORY_AGENT, or choose one "
-            "for all commands with `agent-memory use NAME`.",
+            "for all commands with `agent-memory agents use NAME`.",
         )
     return agents[0]
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
 import shlex
 import sys
 from dataclasses import fields, replace
@@ -38,7 +37,7 @@ from agent_memory.files.layout import agents_under, folder_of, is_agent_id
 from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import newest_backup
 from agent_memory.late import compile_late
-from agent_memory.models.identifiers import DEFAULT_AGENT, IMPORT_PREFIX
+from agent_memory.models.identifiers import DEFAULT_AGENT, new_import_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -174,7 +173,7 @@ class AgentContext(CommandContext):
         Args:
             import_id: ID of an interrupted import that this one continues, or empty.
         """
-        self.caller = replace(self.caller, session_id=import_id or f"{IMPORT_PREFIX}{secrets.token_hex(4)}")
+        self.caller = replace(self.caller, session_id=import_id or new_import_session())
 
     def hint_undo(self, what: str = "") -> None:
         """Print the command that takes the change back.

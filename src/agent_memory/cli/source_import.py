@@ -21,7 +21,7 @@ from agent_memory.models.escaped_text import one_line
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from agent_memory.cli.runtime import AgentContext
@@ -34,6 +34,7 @@ _MAX_PROBLEMS: Final = 20
 _MAX_NAMED: Final = 5
 _MAX_SESSIONS: Final = 20
 _NOTHING: Final = "Nothing was stored."
+_TEXTS: Final = ("document or conversation", "documents and conversations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
             with unfinished.hold(run.caller.session_id):
                 document |= await _store(run, bulk, tree, plan, choices)
                 await process_due_texts(run, knowledge, is_shown=False)
+        elif not (plan.new or plan.problems or plan.later):
+            run.screen.note("Nothing new.", style="")
         document["problems"] = list_problems(plan)
     _note_problems(run, plan)
     if plan.later:
@@ -101,11 +104,16 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
 
 async def _read_plan(run: AgentContext, bulk: BulkImport, tree: SourceTree, choices: ImportChoices) -> ImportPlan:
     size = sum(file.size for file in tree.files.values())
-    with run.screen.show_steps("Reading MB", size >> 20) as show:
-        plan = await bulk.plan(tree, choices.form, lambda size_read: show(size_read >> 20))
+    with run.screen.show_steps("Reading MB", _count_megabytes(size)) as show:
+        plan = await bulk.plan(tree, choices.form, lambda size_read: show(_count_megabytes(size_read)))
     if choices.scope is not None:
         plan.limit_talks(choices.scope.since, choices.scope.limit)
     return plan
+
+
+def _count_megabytes(size: int) -> int:
+    """Return a number of bytes in megabytes, rounded up."""
+    return -(-size >> 20)
 
 
 async def _store(
@@ -123,40 +131,41 @@ async def _store(
     if stored["waiting"]:
         word = run.caller.session_id
         run.screen.hint(f"Run `agent-memory inbox --accept {word}` or --reject {word}, or `review`.")
+    if stored["memories"]:
+        run.screen.hint(f"They act as instructions only after `agent-memory accept {run.caller.session_id}`.")
     if stored.total() > stored["waiting"] or choices.scope is not None:
         run.hint_undo(f"--import {run.caller.session_id}")
     return {"stored": dict(stored), "import": run.caller.session_id}
 
 
-async def count_imported(run: AgentContext, import_id: str) -> str:
-    """Return counts of an import's texts, empty if none."""
+async def count_imported(run: AgentContext, import_id: str) -> list[str]:
+    """Return the counts of an import's texts, each with its noun."""
     async with open_knowledge(run) as knowledge:
         resources, turns = await list_session(knowledge, import_id)
     waiting = 0
     if inbox_exists(run.service.agent_id, run.service.settings):
         async with opened_inbox(run.service) as inbox:
             waiting = sum(candidate.batch == import_id for candidate in await inbox.waiting())
-    counts = [
-        counted(len(resources), "document or conversation", "documents and conversations") if resources else "",
-        counted(len(turns), "turn") if turns else "",
-        counted(waiting, "waiting note") if waiting else "",
-    ]
-    return ", ".join(filter(None, counts))
+    return list_withdrawn({"resources": len(resources), "turns": len(turns), "waiting": waiting})
 
 
-async def withdraw_imported(run: AgentContext, import_id: str) -> None:
-    """Forget the documents, conversations and turns of an import."""
+async def withdraw_imported(run: AgentContext, import_id: str) -> dict[str, int]:
+    """Forget an import's documents, conversations and turns; return counts."""
     async with open_knowledge(run) as knowledge:
         counts = await withdraw_import(knowledge, run.service, import_id, run.caller)
     await asyncio.to_thread(drop_unfinished, knowledge.folder.path, import_id)
-    run.screen.document({"undone": [], "memories": [], "conflicts": {}, "withdrawn": counts})
-    named = [
-        counted(counts["resources"], "document or conversation", "documents and conversations"),
-        counted(counts["turns"], "turn"),
-        counted(counts["items"], "item"),
-        *([counted(counts["waiting"], "waiting note")] if counts.get("waiting") else []),
-    ]
-    run.screen.show(f"Took back {', '.join(named)}.")
+    return counts
+
+
+def list_withdrawn(counts: Mapping[str, int]) -> list[str]:
+    """Return the counts of withdrawn texts, each with its noun."""
+    nouns = {
+        "resources": _TEXTS,
+        "turns": ("turn", None),
+        "items": ("item", None),
+        "waiting": ("waiting note", None),
+    }
+    return [counted(counts[key], *names) for key, names in nouns.items() if counts.get(key)]
 
 
 def _show_plan(run: AgentContext, plan: ImportPlan) -> None:

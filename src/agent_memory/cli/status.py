@@ -111,9 +111,10 @@ def _list_hooks(folder: "Path") -> dict[str, Any]:
 
 def _describe_hooks(run: AgentContext, host: str, state: str) -> str:
     """Describe whether a host's hooks report what its user types."""
+    name = "a client without a name" if host == "unknown" else host
     if state != "missing":
-        return f"{host}: {state}"
-    return f"{host}: missing, so nothing counts as typed there; " + run.screen.complete("install plugins/agent-memory")
+        return f"{name}: {state}"
+    return f"{name}: missing, so nothing counts as typed there; " + run.screen.complete("install plugins/agent-memory")
 
 
 def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
@@ -126,7 +127,7 @@ def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
 def _describe_use(use: ModelUse) -> str:
     """Return a sentence about the background model."""
     if not use.asked and not use.paused:
-        return "off in this shell (no provider); `model: session` of hooks-memory-ingestion uses that of a session"
+        return "off: a shell has no model that could read the passages"
     verbatim = f" ({use.verbatim:,} in the document's words)" if use.verbatim else ""
     counts = f"{counted(use.asked, 'passage')} asked, {counted(use.added, 'statement')} added{verbatim}"
     counts += f", {use.refused:,} refused"
@@ -140,8 +141,9 @@ def _describe_yes(use: ModelUse, estimate: ModelEstimate, agent_id: str) -> str:
     if use.is_agreed:
         return f"allowed by you; `agent-memory accept {proposal} --undo` ends that"
     tokens = estimate.prompt_tokens + estimate.answer_tokens
-    due = f"{counted(estimate.passages, 'passage')} would take about {counted(tokens, 'token')}"
-    return f"not allowed yet; {due}; `agent-memory accept {proposal}` allows it"
+    due = f"{counted(estimate.passages, 'passage')}, about {counted(tokens, 'token')}"
+    setting = "`model: session` of hooks-memory-ingestion"
+    return f"`agent-memory accept {proposal}` lets sessions with {setting} use theirs: {due}"
 
 
 def _describe(record: "QuarantinedRecord") -> str:

@@ -1,11 +1,14 @@
 """The command `trust-tool`: tools whose output is trusted."""
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from agent_memory.cli.decisions import is_terminal
+from agent_memory.cli.options import Yes
 from agent_memory.cli.render import row
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.errors import ValidationError
@@ -25,6 +28,7 @@ async def trust_tool(
     *,
     project: Annotated[bool, typer.Option("--project", help="Trust it only in the project of this folder.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Trust it no more.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Trust the output of a tool, by its Python package.
 
@@ -35,12 +39,25 @@ async def trust_tool(
         tools = read_trusted_tools(place.root)
     else:
         tool = TrustedTool(package.strip(), _find_project() if project else "")
+        if not remove and _PACKAGE.fullmatch(tool.package) and not _is_installed(tool.package):
+            name = quoted(tool.package.partition(":")[0])
+            place.screen.note(f"{name} is not installed for this program; a host may have it elsewhere.")
+            if not yes and is_terminal():
+                place.confirm(f"Trust the tools of {name}?", "Nothing was changed.")
         tools = change_trusted_tools(place.root, lambda tools: _change(tools, tool, remove=remove))
     place.screen.document({"trusted": [tool._asdict() for tool in tools]})
     for tool in tools:
         row(place.screen, tool.package, f"in {tool.project}" if tool.project else "in all projects")
     if not tools:
         place.screen.note("No tool is trusted by this list.")
+
+
+def _is_installed(package: str) -> bool:
+    """Return True if this Python finds a package, without importing it."""
+    try:
+        return find_spec(package.partition(":")[0]) is not None
+    except ValueError:  # a module such as `__main__`, which no tool's class is in
+        return False
 
 
 def _change(tools: list[TrustedTool], tool: TrustedTool, *, remove: bool) -> list[TrustedTool]:

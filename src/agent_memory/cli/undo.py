@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -12,16 +13,17 @@ from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.source_import import count_imported, withdraw_imported
+from agent_memory.cli.source_import import count_imported, list_withdrawn, withdraw_imported
 from agent_memory.cli.text import minute
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
 from agent_memory.models.escaped_text import brief, one_line
+from agent_memory.models.identifiers import IMPORT_PREFIX
 from agent_memory.models.json_fields import view_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _COLUMNS: Final = ("change", "at", "session", "what", "memories", "content")
 _LISTED_CHANGES: Final = 20
@@ -64,24 +66,26 @@ async def undo(
         await _undo_memory(run, recent, change)
         await ChangeUndo(run.service).show_documents()
         return
-    ingested = await count_imported(run, import_id) if import_id is not None else ""
+    ingested = await count_imported(run, import_id) if import_id is not None else []
     chosen = await _find_changes(recent, change, session, import_id, is_known=bool(ingested))
+    is_import = import_id is not None or chosen[0].session_id.startswith(IMPORT_PREFIX)
+    if len(chosen) > 1 and not ingested and all([await recent.is_taken_back(listed) for listed in chosen]):
+        chosen = []
     if (len(chosen) > 1 or ingested) and not yes:
-        await _show_list(run, chosen[:_LISTED_CHANGES])
-        what = " and ".join(filter(None, (counted(len(chosen), "change") if chosen else "", ingested)))
+        await _show_list(run, chosen[:_LISTED_CHANGES], has_hint=False)
+        what = ", ".join([*_count_changes(chosen, is_import=is_import), *ingested])
         run.screen.note(f"{what} would be taken back.")
         run.confirm(f"Take back {what}?", "Nothing was changed.")
-    if import_id is not None and ingested:
-        await withdraw_imported(run, import_id)
-        if not chosen:
-            return
+    if is_import:
+        run.begin_import()
+    withdrawn = await withdraw_imported(run, import_id) if import_id is not None and ingested else {}
     undone = []
     with run.screen.progress() as progress:
         bar = progress.add_task("Taking back", total=len(chosen))
         async for outcome in ChangeUndo(run.service).take_back(chosen, run.caller):
             undone.append(outcome)
             progress.advance(bar)
-    _show_outcome(run, undone)
+    _show_outcome(run, undone, withdrawn=withdrawn)
 
 
 def _check_named(run: AgentContext, **values: str | None) -> None:
@@ -151,7 +155,15 @@ async def _find_changes(
     return changes
 
 
-async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]") -> None:
+def _count_changes(changes: "Sequence[MemoryChange]", *, is_import: bool) -> list[str]:
+    """Return the number of changes, of an import that of its memories."""
+    memory_ids = {part.record_id for change in changes for part in change.parts}
+    if not changes:
+        return []
+    return [counted(len(memory_ids), "memory", "memories") if is_import else counted(len(changes), "change")]
+
+
+async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]", *, has_hint: bool = True) -> None:
     versions, withdrawn = await ChangeUndo(run.service).name_documents(changes)
     versions, withdrawn = ({seq: one_line(title) for seq, title in titles.items()} for titles in (versions, withdrawn))
     changes = [change for change in changes if versions.get(change.seq) != ""]
@@ -165,41 +177,61 @@ async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]") -> No
         count = len(change.parts)
         what = change.parts[0].record_id if count == 1 else counted(count, "memory", "memories")
         fields = f": {', '.join(change.fields)}" if change.fields else ""
-        done = f"{what} {change.verb}{fields}"
+        done = f"{what} {change.label}{fields}"
         if change.seq in versions:
             done = f"new version of {versions[change.seq]}"
         elif change.seq in withdrawn:
             done = f"{withdrawn[change.seq]} taken back; ingest the file to restore it"
         run.screen.show(f"#{change.seq}  {minute(change.at)}  {change.session_id}  {done}")
         run.screen.show(brief(_get_content(change)), indent=2, max_lines=1)
+    numbers = [change.seq for change in changes if has_hint and change.seq not in withdrawn]
     if not changes:
         run.screen.note("No changes of memories yet.")
-    elif run.screen.form == "text" and (numbers := [change.seq for change in changes if change.seq not in withdrawn]):
+    elif numbers and run.screen.form == "text":
         run.screen.note(f"Take one back: {run.build_undo(str(numbers[0]))}", style="dim")
 
 
-def _show_outcome(run: AgentContext, undone: "Sequence[UndoneChange]", sentence: str = "") -> None:
+def _show_outcome(
+    run: AgentContext,
+    undone: "Sequence[UndoneChange]",
+    sentence: str = "",
+    withdrawn: "Mapping[str, int]" = MappingProxyType({}),
+) -> None:
     """Print what was taken back and what was not.
 
     Args:
         run: Context of the command.
         undone: Outcomes, in their order.
         sentence: Names what was taken back; if empty, changes are counted.
+        withdrawn: Counts of texts of an import that were withdrawn before.
 
     Raises:
         typer.Exit: A memory was left as it is.
     """
-    restored = list(dict.fromkeys(memory_id for outcome in undone for memory_id in outcome.memory_ids))
+    restored = list(dict.fromkeys(memory_id for outcome in undone for memory_id in outcome.changed_ids))
     conflicts = {memory_id: reason for outcome in undone for memory_id, reason in outcome.conflicts.items()}
     numbers = [outcome.change.seq for outcome in undone]
-    run.screen.document({"undone": numbers, "memories": restored, "conflicts": conflicts})
+    fields = {"withdrawn": dict(withdrawn)} if withdrawn else {}
+    run.screen.document({"undone": numbers, "memories": restored, "conflicts": conflicts, **fields})
     versions = [outcome for outcome in undone if find_version(outcome.change) and outcome.memory_ids]
+    is_import = run.caller.session_id.startswith(IMPORT_PREFIX)
     if len(versions) == len(undone) == 1:
         run.screen.show("The version before is current again. Ingest the file to restore the new one.")
-    elif restored:
+    elif restored or withdrawn:
         what = restored[0] if len(restored) == 1 else counted(len(restored), "memory", "memories")
+        if is_import:
+            memories = [counted(len(restored), "memory", "memories")] if restored else []
+            names = [*memories, *list_withdrawn(withdrawn)]
+            sentence = f"Took back {', '.join(names)}."
         run.screen.show(sentence or f"Took back {counted(len(undone), 'change')}: {what}.")
-        run.hint_undo(restored[0] if len(restored) == len(undone) == 1 else "")
+        if is_import and withdrawn:
+            run.screen.hint("Import the same files again to restore all of it.")
+        elif is_import:
+            run.hint_undo(f"--import {run.caller.session_id}")
+        else:
+            run.hint_undo(restored[0] if len(restored) == len(undone) == 1 else "")
+    elif not conflicts:
+        run.screen.note("Nothing was changed: this was taken back already.", style="")
     for memory_id, reason in list(conflicts.items())[:_SHOWN_CONFLICTS]:
         run.screen.note(f"{memory_id} is left as it is: {reason}.")
     if len(conflicts) > _SHOWN_CONFLICTS:
@@ -210,7 +242,7 @@ def _show_outcome(run: AgentContext, undone: "Sequence[UndoneChange]", sentence:
 
 def _describe(change: MemoryChange) -> dict[str, Any]:
     return {
-        **view_fields(change, change="seq", at="at", session="session_id", what="verb", fields="fields"),
+        **view_fields(change, change="seq", at="at", session="session_id", what="label", fields="fields"),
         "memories": [part.record_id for part in change.parts],
         "content": _get_content(change),
     }

@@ -157,7 +157,7 @@ async def use(
     if used:
         place.screen.show(f"Commands without --agent work on {used}.")
     else:
-        place.screen.hint("No agent is chosen. Choose one with `agent-memory use NAME`.")
+        place.screen.hint("No agent is chosen. Choose one with `agent-memory agents use NAME`.")
 
 
 _HELP: Final = "List agents; rename, copy, reset or delete one; statistics."

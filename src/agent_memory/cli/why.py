@@ -12,16 +12,19 @@ from agent_memory.care.provenance import (
     ProvenanceChange,
     ProvenanceStep,
     SourceLookup,
+    explain_trust,
     get_words,
     view_provenance,
 )
+from agent_memory.cli.inbox import find_candidate, show_candidate, view_candidate
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import build_ambiguous, resolve_ids
 from agent_memory.cli.render import row
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import UnknownIdError
-from agent_memory.models import Episode
+from agent_memory.memory.inbox_access import opened_inbox
+from agent_memory.models import CANDIDATE, Episode
 from agent_memory.models.clock import FILE_TIME
 from agent_memory.models.escaped_text import brief
 from agent_memory.models.record import describe_origin
@@ -42,13 +45,16 @@ async def why(
         str,
         typer.Argument(
             metavar="ID",
-            help="ID of any record (memory, item, document, turn, topic, summary, entity, relation) "
+            help="ID of any record (memory, item, document, turn, topic, summary, entity, relation, proposal) "
             "or its beginning, or a topic.",
             show_default=False,
         ),
     ],
 ) -> None:
     """Show who wrote something, its sources, its trust and why."""
+    if record_id.startswith(CANDIDATE.prefix):
+        await _show_waiting(run, record_id)
+        return
     async with AsyncExitStack() as stack:
         has_more = run.service.settings.backend != "server"  # a server keeps memories alone
         knowledge = await stack.enter_async_context(open_knowledge(run)) if has_more else None
@@ -56,6 +62,30 @@ async def why(
         provenance = await sources.of(await _resolve_id(run, sources, knowledge, record_id))
     run.screen.document(view_provenance(provenance))
     _show(run, provenance)
+
+
+async def _show_waiting(run: AgentContext, word: str) -> None:
+    """Show a proposal or waiting note and the reason of its trust.
+
+    Raises:
+        UnknownIdError: It does not wait.
+    """
+    async with opened_inbox(run.service) as inbox:
+        try:
+            candidate = find_candidate([*await inbox.waiting(), *await inbox.archived()], word)
+        except UnknownIdError:
+            raise UnknownIdError(
+                f"{quoted(word)} does not wait for a decision.",
+                recovery="Run `agent-memory review` to see what waits, or `agent-memory undo` for what was accepted.",
+            ) from None
+        run.screen.document({**view_candidate(inbox, candidate), "why": explain_trust(candidate)})
+    show_candidate(run, candidate)
+    row(run.screen, "trust", f"{candidate.trust}: {explain_trust(candidate)}")
+    if origin := describe_origin(candidate):
+        row(run.screen, "origin", origin)
+    if candidate.created_by_session:
+        row(run.screen, "session", candidate.created_by_session)
+    run.screen.hint(f"Run `agent-memory accept {candidate.id}` or `agent-memory inbox --reject {candidate.id}`.")
 
 
 async def _resolve_id(run: AgentContext, sources: SourceLookup, knowledge: "Knowledge | None", word: str) -> str:

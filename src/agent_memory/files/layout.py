@@ -185,7 +185,7 @@ def agents_under(root: Path) -> list[str]:
 
 
 def read_used_agent(root: Path) -> str:
-    """Return the agent that `agent-memory use` chose under `root`, empty if none."""
+    """Return the agent that `agents use` chose under `root`, or ""."""
     try:
         return (root / names.USED_AGENT).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):

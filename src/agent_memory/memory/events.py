@@ -29,6 +29,7 @@ from agent_memory.files.entries import read_regular
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import OLDER_AUDIT
 from agent_memory.models import CATEGORIES
+from agent_memory.models.identifiers import IMPORT_PREFIX
 from agent_memory.store.record_redaction import redact_session
 
 if TYPE_CHECKING:
@@ -474,6 +475,22 @@ def read_audit_file(file: Path) -> Iterator[dict[str, Any]]:
         with contextlib.suppress(ValueError, RecursionError):
             if isinstance(entry := json.loads(line), dict):
                 yield entry
+
+
+def read_withdrawn_ids(path: Path) -> set[str]:
+    """Return the IDs of memories that the undo of an import forgot.
+
+    What was forgotten by another request later is left out.
+
+    Raises:
+        OSError: A file is there and cannot be read.
+    """
+    withdrawn = set[str]()
+    for entry in read_audit(path):
+        if entry.get("event") == "memory:forgotten":
+            is_import = str(entry.get("session_id")).startswith(IMPORT_PREFIX)
+            (withdrawn.add if is_import else withdrawn.discard)(str(entry.get("memory_id")))
+    return withdrawn
 
 
 def get_moment(entry: Mapping[str, Any]) -> datetime | None:

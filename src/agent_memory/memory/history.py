@@ -67,12 +67,14 @@ class MemoryChange:
         at: Time of the change.
         session_id: Session that made it, `unknown` if the log does not say.
         parts: Changes of single memories, in their order.
+        is_return: True if forgotten or archived memories are stored again.
     """
 
     seq: int
     at: datetime
     session_id: str
     parts: tuple[RecordChange[Memory], ...]
+    is_return: bool = False
 
     @property
     def verb(self) -> str:
@@ -81,6 +83,11 @@ class MemoryChange:
         if part.after is None:
             return get_state_after(part.op)
         return "changed" if part.before is not None else "stored"
+
+    @property
+    def label(self) -> str:
+        """Return the verb for a list, or `brought back`."""
+        return "brought back" if self.is_return and self.verb == "stored" else self.verb
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -100,11 +107,18 @@ class UndoneChange:
         change: Change that was asked for.
         memory_ids: Memories that are now as they were before it.
         conflicts: By memory ID, why that memory was left as it is.
+        unchanged_ids: Those of `memory_ids` that were so already.
     """
 
     change: MemoryChange
     memory_ids: tuple[str, ...]
     conflicts: dict[str, str]
+    unchanged_ids: tuple[str, ...] = ()
+
+    @property
+    def changed_ids(self) -> list[str]:
+        """Return the IDs of memories that this undo changed."""
+        return [memory_id for memory_id in self.memory_ids if memory_id not in self.unchanged_ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +364,10 @@ class History:
         """Return True if another memory supersedes this one."""
         return bool(await self._storage.replaced_by([memory_id]))
 
+    async def is_taken_back(self, change: MemoryChange) -> bool:
+        """Return True if all memories of a change are as before it."""
+        return len(await self._list_taken_back(change)) == len(change.parts)
+
     async def take_back(self, change: MemoryChange, caller: Caller) -> UndoneChange:
         """Make the memories of a change what they were before it.
 
@@ -358,15 +376,19 @@ class History:
         Raises:
             StorageError: What was taken back before the failure stays so.
         """
-        done: list[str] = []
+        done, stored = list[str](), list[str]()
         conflicts: dict[str, str] = {}
+        unchanged = set(await self._list_taken_back(change))
         for part in reversed(change.parts):
-            reason = await self._take_part_back(part, caller)
+            reason = "" if part.record_id in unchanged else await self._take_part_back(part, caller, stored)
             if reason:
                 conflicts[part.record_id] = reason
             else:
                 done.append(part.record_id)
-        return UndoneChange(change, tuple(reversed(done)), conflicts)
+        if stored:
+            await self._writer.deletion.forget_many(stored, caller)
+        ids = tuple(reversed(done))
+        return UndoneChange(change, ids, conflicts, tuple(memory_id for memory_id in ids if memory_id in unchanged))
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -414,8 +436,19 @@ class History:
         await self._monitor.report("memory:restored", caller, memory_id=memory.id, was="changed")
         return RestoreResult("changed", (updated.memory,), updated.fields)
 
-    async def _take_part_back(self, part: RecordChange[Memory], caller: Caller) -> str:
-        """Take one memory's change back; return why not, or an empty string."""
+    async def _list_taken_back(self, change: MemoryChange) -> list[str]:
+        """Return the IDs of memories that are as before a change."""
+        memories = await self._storage.get_many([part.record_id for part in change.parts])
+        return [part.record_id for part in change.parts if _is_taken_back(part, memories.get(part.record_id))]
+
+    async def _take_part_back(self, part: RecordChange[Memory], caller: Caller, stored: list[str]) -> str:
+        """Take one memory's change back; return why not, or an empty string.
+
+        Args:
+            part: Change of the memory.
+            caller: Session that asks for it.
+            stored: Receives the ID if the memory is to be forgotten.
+        """
         memory = await self._storage.get(part.record_id)
         if part.after is None:
             if part.op == "move":
@@ -423,20 +456,15 @@ class History:
             if memory is None:
                 await self.restore(part.record_id, caller)
             return ""
-        if part.before is None:
-            return await self._delete_stored(part.after, memory, caller)
         if memory is None:
             return "it was forgotten since"
-        return await self._restore_fields(part.before, part.after, memory, caller)
-
-    async def _delete_stored(self, stored: Memory, memory: Memory | None, caller: Caller) -> str:
-        if memory is None:
-            return ""
-        if memory.content != stored.content:
+        if part.before is not None:
+            return await self._restore_fields(part.before, part.after, memory, caller)
+        if memory.content != part.after.content:
             return "its text was changed since; take that back first"
         if memory.supersedes:  # forgetting would take the replaced memory with it
             await self._writer.update(memory.id, {"supersedes": None}, caller, may_have_expired=True)
-        await self._writer.deletion.forget_many([memory.id], caller)
+        stored.append(memory.id)
         return ""
 
     async def _restore_fields(self, before: Memory, after: Memory, memory: Memory, caller: Caller) -> str:
@@ -461,10 +489,12 @@ class History:
             return []
         parts = [part for part in await self.load_changes(sessions.keys()) if _is_visible(part)]
         parts.sort(key=lambda part: part.seq)
-        changes = []
+        changes, removed = list[MemoryChange](), set[str]()
         for seq, together in groupby(parts, key=lambda part: part.seq):
             same = tuple(together)
-            changes.append(MemoryChange(seq, same[0].at, _find_session(same, sessions), same))
+            is_return = all(part.record_id in removed for part in same)
+            changes.append(MemoryChange(seq, same[0].at, _find_session(same, sessions), same, is_return))
+            removed.update(part.record_id for part in same if part.after is None)
         return changes[::-1]
 
 
@@ -475,6 +505,15 @@ def get_differing_fields(before: Memory, after: Memory) -> dict[str, Any]:
     """
     old, new = _get_visible_fields(before), _get_visible_fields(after)
     return {name: value for name, value in old.items() if name not in _UNCHANGED and new[name] != value}
+
+
+def _is_taken_back(part: RecordChange[Memory], memory: Memory | None) -> bool:
+    """Return True if a memory is as it was before a change."""
+    if part.after is None or part.before is None or memory is None:
+        return (part.before is None) == (memory is None)
+    changes = get_differing_fields(part.before, part.after)
+    is_decided = list_decisions(part.before) != list_decisions(memory)
+    return not is_decided and not changes.keys() & get_differing_fields(part.before, memory).keys()
 
 
 def _get_visible_fields(memory: Memory) -> dict[str, Any]:

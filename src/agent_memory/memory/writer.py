@@ -457,7 +457,8 @@ class Writer:
 
     def _build_importer(self, storage: MemoryStorage, caller: Caller, **choices: bool) -> Any:
         build = load_handler(_IMPORTER)
-        return build(storage, self._redactor, self._purged, self._monitor, caller, self._clock(), **choices)
+        audit_file = None if self._folder is None else self._folder.audit
+        return build(storage, self._redactor, self._purged, self._monitor, caller, self._clock(), audit_file, **choices)
 
     def _draft_items(
         self, items: Sequence[Mapping[str, Any]], caller: Caller, outcome: StoredItems

@@ -17,7 +17,7 @@ DEFAULT_AGENT: Final = "me"
 DEFAULT_ROOT: Final = "~/.amplifier/memory"
 """Folder of all agents, if none is configured."""
 IMPORT_PREFIX: Final = "import-"
-"""Beginning of the session ID of an import."""
+"""Beginning of the session ID of an import, or of its undo."""
 MAX_PROJECT_CHARS: Final = 100
 _AGENT_ID: Final = compile_late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"
@@ -57,6 +57,11 @@ def new_id(prefix: str) -> str:
 def new_memory_id() -> str:
     """Return a new ID of a memory."""
     return new_id("mem-")
+
+
+def new_import_session() -> str:
+    """Return a new session ID for an import or its undo."""
+    return f"{IMPORT_PREFIX}{secrets.token_hex(4)}"
 
 
 def get_import_id(content: str) -> str:
@@ -145,6 +150,15 @@ class TextOrigin(NamedTuple):
             if text == kind or text.startswith(f"{kind} "):
                 return cls(kind, text[len(kind) + 1 :])
         return cls()
+
+    @property
+    def doubt(self) -> str:
+        """Return the reason of an agent's low trust, or an empty string."""
+        if self.kind == "model via MCP":
+            return "its MCP client has no hooks that report what was typed and read"
+        if self.kind != "agent after":
+            return ""
+        return f"untrusted text was in the conversation{f': {self.detail}' if self.detail else ''}"
 
     def __str__(self) -> str:
         """Return the printed form; unusual characters of a name become `_`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import secrets
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -19,7 +18,7 @@ from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.plan_view import view_plan
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.sources.source_files import SourceTree, open_source
-from agent_memory.models.identifiers import IMPORT_PREFIX
+from agent_memory.models.identifiers import IMPORT_PREFIX, new_import_session
 from agent_memory.web.page_session import PageNotice
 from agent_memory.web.page_view import ActResult, PageForm, PageView
 
@@ -119,7 +118,7 @@ async def store_upload(page: PageSession, form: PageForm) -> ActResult:
     service, upload_id = await page.open(), form.get_text("upload")
     asked = {"me": form.get_text("me"), "dates": form.get_text("dates")}
     tree = await asyncio.to_thread(_open_upload, page, upload_id, asked)
-    caller = replace(page.caller, session_id=f"{IMPORT_PREFIX}{secrets.token_hex(4)}")
+    caller = replace(page.caller, session_id=new_import_session())
     async with _open_knowledge(service) as knowledge:
         bulk = BulkImport(knowledge, service, caller)
         plan = await bulk.plan(tree, None, int)
@@ -154,10 +153,11 @@ async def undo_import(page: PageSession, form: PageForm) -> ActResult:
     if not import_id.startswith(IMPORT_PREFIX):
         raise ValidationError("This is not an import; nothing was changed.", code="usage")
     changes = await service.history.list_session(import_id)
+    caller = replace(page.caller, session_id=new_import_session())
     async with _open_knowledge(service) as knowledge:
-        withdrawn: dict[str, Any] = await withdraw_import(knowledge, service, import_id, page.caller)
-    undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, page.caller)]
-    memories = len({memory_id for outcome in undone for memory_id in outcome.memory_ids})
+        withdrawn: dict[str, Any] = await withdraw_import(knowledge, service, import_id, caller)
+    undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, caller)]
+    memories = len({memory_id for outcome in undone for memory_id in outcome.changed_ids})
     names = [
         (memories, "memory", "memories"),
         (withdrawn["resources"], "document or conversation", "documents and conversations"),

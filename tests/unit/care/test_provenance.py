@@ -25,8 +25,8 @@ def sources(house: House) -> SourceLookup:
     [
         ("user", "high", "a person said or wrote it"),
         ("assistant", "medium", "the model, or a program, wrote it"),
-        ("assistant", "low", "the model wrote it while a stranger's text was in its conversation"),
-        ("tool", "low", "a tool answered it: a stranger's words"),
+        ("assistant", "low", "the model wrote it, and untrusted text was in the conversation"),
+        ("tool", "low", "an untrusted tool returned it"),
         ("import", "low", "it was in a file, and what a file says of itself is not believed"),
         ("extraction", "low", "it was drawn from what had this trust"),
     ],
@@ -36,6 +36,32 @@ async def test_trust_has_a_reason(
 ) -> None:
     memory = await house.keep("The key is under the mat", source=Source(kind=kind), trust=trust)
     assert (await sources.of(memory.id)).why == why
+
+
+ACCEPTED = "the model wrote it, and the user said yes to it"
+
+
+@pytest.mark.parametrize(
+    ("origin", "kind", "trust", "why"),
+    [
+        ("agent after WebFetch", "assistant", "low", "untrusted text was in the conversation: WebFetch"),
+        ("agent after", "assistant", "low", "the model wrote it, and untrusted text was in the conversation"),
+        ("model via MCP codex", "assistant", "low", "its MCP client has no hooks that report what was typed and read"),
+        ("model via MCP codex", "assistant", "medium", "the model, or a program, wrote it"),
+        ("agent after WebFetch", "user", "high", ACCEPTED),
+        ("agent after WebFetch", "assistant", "medium", ACCEPTED),
+        ("model", "user", "high", ACCEPTED),
+        ("model", "assistant", "medium", "the model, or a program, wrote it"),
+        ("typed", "user", "high", "a person said or wrote it"),
+    ],
+)
+async def test_reason_of_trust_fits_origin_and_trust(
+    house: House, sources: SourceLookup, origin: str, kind: SourceKind, trust: Trust, why: str
+) -> None:
+    memory = await house.keep("The key is under the mat", source=Source(kind=kind), trust=trust, origin=origin)
+    reason = (await sources.of(memory.id)).why
+    assert reason.endswith(why)
+    assert ("untrusted" in reason) == (trust == "low" and "MCP" not in origin)
 
 
 async def test_the_chain_is_followed_and_ends(house: House, sources: SourceLookup) -> None:

@@ -386,7 +386,7 @@ def test_page_lists_every_earlier_name() -> None:
 def test_use_chooses_the_agent(bob: Run) -> None:
     bob("store", "-a", "eve", "Kate owns the ledger.")
     refused = bob("list", code=1).stderr
-    assert "agent-memory use NAME" in refused
+    assert "agent-memory agents use NAME" in refused
     assert document(bob("use", "eve", "--json"))["agent_id"] == "eve"
     assert document(bob("list", "--json"))["agent_id"] == "eve"
     assert document(bob("list", "-a", "bob", "--json"))["agent_id"] == "bob"

@@ -104,8 +104,8 @@ def test_status_counts_background_model(cli: Run, root: Path, tmp_path: Path) ->
     (tmp_path / "boat.md").write_text("# Boat\n\nThe boat is moored at pier 4 in Oban.\n", encoding="utf-8")
     cli("ingest", "-a", "eve", "-y", str(tmp_path / "boat.md"))
     off = " ".join(cli("status", "-a", "eve").stdout.split())
-    assert "off in this shell (no provider)" in off
-    assert "not allowed yet; 1 passage would take about" in off
+    assert "off: a shell has no model that could read the passages" in off
+    assert "of hooks-memory-ingestion use theirs: 1 passage, about " in off
     use = ModelUse.read(root / "eve", utc_now())
     use.verbatim = 4
     use.tokens, use.asked, use.added, use.refused, use.paused = 1_200, 7, 5, 2, "the model did not answer"

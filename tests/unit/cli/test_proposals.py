@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.cli import trust_tool
+from agent_memory.cli.runtime import CommandContext
 from tests.hostile.attacked import RULE, Attacked
 
 if TYPE_CHECKING:
@@ -57,3 +59,29 @@ def test_trust_tool_adds_lists_and_removes(root: Path, cli: Any) -> None:
     assert "names no Python package" in cli("trust-tool", "a b", code=1).stderr
     assert json.loads(cli("trust-tool", "lookup_tool", "--remove", "--json").stdout) == {"trusted": []}
     assert "is not trusted" in cli("trust-tool", "lookup_tool", "--remove", code=1).stderr
+
+
+def test_trust_tool_not_installed_says_so_and_asks(root: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    warning = "'lookup_tool' is not installed for this program"
+    assert warning in cli("trust-tool", "lookup_tool:find").stderr
+    assert warning not in cli("trust-tool", "agent_memory:memory_search").stderr
+    monkeypatch.setattr(trust_tool, "is_terminal", lambda: True)
+    monkeypatch.setattr(CommandContext, "need_terminal", lambda *_: None)
+    refused = cli("trust-tool", "other_tool", given="n\n", code=1)
+    assert "Nothing was changed." in refused.stderr
+    cli("trust-tool", "other_tool", "--yes")
+    listed = json.loads(cli("trust-tool", "--json").stdout)["trusted"]
+    assert [tool["package"] for tool in listed] == ["lookup_tool:find", "agent_memory:memory_search", "other_tool"]
+
+
+def test_why_of_proposal_names_text_and_trust(root: Path, cli: Any) -> None:
+    proposal = propose(root)
+    shown = cli("why", f"cnd-{proposal[:6]}", "-a", "bob")
+    assert RULE in shown.stdout
+    assert "low: the model wrote it, and untrusted text was in the conversation" in shown.stdout
+    assert f"agent-memory accept cnd-{proposal}" in shown.stderr
+    viewed = json.loads(cli("why", f"cnd-{proposal}", "-a", "bob", "--json").stdout)
+    assert (viewed["id"], viewed["trust"]) == (f"cnd-{proposal}", "low")
+    assert viewed["why"].startswith("the model wrote it")
+    cli("accept", proposal, "-a", "bob")
+    assert "does not wait for a decision" in cli("why", f"cnd-{proposal}", "-a", "bob", code=3).stderr

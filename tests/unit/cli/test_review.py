@@ -74,6 +74,12 @@ def test_review_undo_and_quit_leave_what_was_not_decided(
 
 
 @pytest.mark.usefixtures("notes")
+def test_review_unknown_key_shows_help(bob: Run, press: Callable[[str], list[str]]) -> None:
+    press("?q")
+    assert "Press a letter in brackets." in bob("review").stderr
+
+
+@pytest.mark.usefixtures("notes")
 def test_review_edit_stores_the_new_text_at_once(
     bob: Run, press: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,10 +70,79 @@ def test_undo_import_takes_all_of_it_back(cli: Run, archive: Path) -> None:
     cli("import", "-", "-a", "eve", "--yes", given=PASTED)
     imported = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))["import"]
     told = cli("undo", "--import", imported, "--yes", "-a", "eve")
-    assert "Took back 2 documents and conversations, 1 turn" in told.stdout
+    assert "Took back 1 memory, 2 documents and conversations, 1 turn, 2 items." in told.stdout
     assert document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"] == []
     left = document(cli("list", "--items", "-a", "eve", "--json"))["memories"]
     assert sorted(memory["content"] for memory in left) == ["Is allergic to peanuts", "Prefers metric units"]
+
+
+def test_undo_import_prints_only_what_it_took(cli: Run, archive: Path) -> None:
+    imported = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))["import"]
+    refused = cli("undo", "--import", imported, "-a", "eve", code=2)
+    assert "Take one back" not in refused.stderr
+    assert "1 memory, 2 documents and conversations would be taken back." in refused.stderr
+    told = cli("undo", "--import", imported, "--yes", "-a", "eve")
+    assert told.stdout.startswith("Took back 1 memory, 2 documents and conversations, ")
+    assert " 0 " not in told.stdout
+    assert "Import the same files again" in told.stderr
+
+
+def test_undo_import_json_is_one_document(cli: Run, archive: Path) -> None:
+    imported = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))["import"]
+    undone = document(cli("undo", "--import", imported, "--yes", "-a", "eve", "--json"))
+    assert len(undone["memories"]) == 1
+    assert undone["withdrawn"]["resources"] == 2
+
+
+def test_import_after_its_undo_stores_it_again(cli: Run, archive: Path) -> None:
+    answers = []
+    for _ in range(2):
+        answers.append(document(cli("import", str(archive), "-a", "eve", "--yes", "--json")))
+        cli("undo", "--import", answers[-1]["import"], "--yes", "-a", "eve")
+    assert answers[0]["stored"] == answers[1]["stored"] == {"memories": 1, "turns": 1, "documents": 1}
+    assert answers[0]["import"] != answers[1]["import"]
+
+
+def test_import_after_forget_leaves_memory_forgotten(cli: Run) -> None:
+    first = document(cli("import", "-", "-a", "eve", "--yes", "--json", given=PASTED))
+    cli("undo", "--import", first["import"], "--yes", "-a", "eve")
+    cli("import", "-", "-a", "eve", "--yes", given=PASTED)
+    cli("forget", "-a", "eve", "--yes", *(_find_ids(cli, "peanuts")))
+    again = document(cli("import", "-", "-a", "eve", "--yes", "--json", given=PASTED))
+    assert again["rows"][0]["forgotten"] == 1
+    assert again["stored"] == {}
+
+
+def _find_ids(cli: Run, word: str) -> list[str]:
+    memories = document(cli("list", "-a", "eve", "--json"))["memories"]
+    return [memory["id"] for memory in memories if word in memory["content"]]
+
+
+def test_undo_of_undo_import_restores_all_at_once(cli: Run) -> None:
+    first = document(cli("import", "-", "-a", "eve", "--yes", "--json", given=PASTED))["import"]
+    told = cli("undo", "--import", first, "--yes", "-a", "eve")
+    [undo_id] = [word for word in told.stderr.split() if word.startswith("import-")]
+    changes = document(cli("undo", "-a", "eve", "--json"))["changes"]
+    assert [(change["what"], len(change["memories"])) for change in changes] == [("forgotten", 2), ("stored", 2)]
+    cli("undo", "--import", undo_id, "--yes", "-a", "eve")
+    assert len(document(cli("list", "-a", "eve", "--json"))["memories"]) == 2
+    assert document(cli("undo", "-a", "eve", "--json"))["changes"][0]["what"] == "brought back"
+
+
+def test_undo_import_twice_says_taken_back_already(cli: Run) -> None:
+    imported = document(cli("import", "-", "-a", "eve", "--yes", "--json", given=PASTED))["import"]
+    cli("undo", "--import", imported, "--yes", "-a", "eve")
+    told = cli("undo", "--import", imported, "-a", "eve")
+    assert told.stdout == ""
+    assert "Nothing was changed: this was taken back already." in told.stderr
+
+
+def test_import_hints_accept_and_says_nothing_new(cli: Run) -> None:
+    first = cli("import", "-", "-a", "eve", "--yes", given=PASTED).stderr
+    assert "They act as instructions only after `agent-memory accept import-" in first
+    second = cli("import", "-", "-a", "eve", "--yes", given=PASTED).stderr
+    assert "Nothing new." in second
+    assert "accept" not in second
 
 
 def test_undo_import_takes_only_its_own_turns_back(cli: Run, tmp_path: Path) -> None:

@@ -129,6 +129,18 @@ def test_undo_of_bringing_back_says_forgot_again(bob: Run) -> None:
     assert B in list_contents(bob)
 
 
+@pytest.mark.parametrize("change", [("forget", B, "--yes"), ("store", "Something new."), ("pin", B)])
+def test_undo_of_change_twice_says_taken_back_already(bob: Run, change: tuple[str, ...]) -> None:
+    bob(*change)
+    number = str(find_latest(bob))
+    bob("undo", number)
+    before = list_changes(bob)
+    told = bob("undo", number)
+    assert told.stdout == ""
+    assert "Nothing was changed: this was taken back already." in told.stderr
+    assert list_changes(bob) == before
+
+
 def test_undo_session_shows_changes_before_asking(bob: Run) -> None:
     bob("store", "The sky is blue.")
     bob("store", "The sea is deep.")

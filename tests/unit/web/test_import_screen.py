@@ -85,6 +85,15 @@ async def test_upload_without_the_secret_of_the_page_is_refused(page: PageClient
     assert response.status_code == 403  # no Origin
 
 
+async def test_import_after_its_undo_stores_it_again(page: PageClient) -> None:
+    for _ in range(2):
+        upload = (await drop(page, MEM0.encode(), "mem0.json"))["address"].rpartition("/")[2]
+        assert "Stored 1 memory." in await page.post("/import/store", upload=upload, new="1")
+        [change] = (await (await page.service()).history.list_changes())[:1]
+        assert "Took back 1 memory." in await page.post("/import/undo", **{"import": change.session_id})
+        assert await (await page.service()).searcher.list_all() == []
+
+
 async def test_names_of_uploads_stay_in_their_folder(page: PageClient) -> None:
     names = ("../../../etc/passwd", "..\\..\\x.json", "/abs.json", ".hidden", "..", "", "a" * 400)
     addresses = [(await drop(page, MEM0.encode(), name))["address"] for name in names]

@@ -256,7 +256,9 @@ def choose_hook_agent(root: Path) -> str:
     if (used := read_used_agent(root)) in agents:
         return used
     if len(agents) > 1:
-        raise IdentityError("There are several agents; choose one with `agent-memory use NAME`.", code="which_agent")
+        raise IdentityError(
+            "There are several agents; choose one with `agent-memory agents use NAME`.", code="which_agent"
+        )
     return agents[0] if agents else DEFAULT_AGENT
 
 
