@@ -8,13 +8,7 @@ import typer
 from agent_memory.cli.conflicts import build_conflict_item
 from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
 from agent_memory.cli.exit_codes import FAILED
-from agent_memory.cli.inbox import (
-    describe_accepted,
-    edit_candidate,
-    find_candidate,
-    list_candidates,
-    show_candidate,
-)
+from agent_memory.cli.inbox import describe_accepted, edit_candidate, find_candidate, list_candidates, show_candidate
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.files.wording import counted
 

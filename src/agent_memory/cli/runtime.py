@@ -27,12 +27,7 @@ from agent_memory.cli.options import (
     open_service,
 )
 from agent_memory.cli.screen import Form, OutputScreen, raise_interrupt
-from agent_memory.errors import (
-    AgentMemoryError,
-    UnsupportedError,
-    ValidationError,
-    refused_by_system,
-)
+from agent_memory.errors import AgentMemoryError, UnsupportedError, ValidationError, refused_by_system
 from agent_memory.files.layout import agents_under, folder_of, is_agent_id
 from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import newest_backup

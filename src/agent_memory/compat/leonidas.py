@@ -40,13 +40,7 @@ from agent_memory.compat.leonidas_management import (
     MemoryStoreConfig,
     build_service_settings,
 )
-from agent_memory.compat.leonidas_records import (
-    MAX_RESULTS,
-    EntryQuery,
-    EntryRecords,
-    build_period,
-    check_types,
-)
+from agent_memory.compat.leonidas_records import MAX_RESULTS, EntryQuery, EntryRecords, build_period, check_types
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.memory import NOBODY, open_service

@@ -17,14 +17,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.files.atomic import (
-    is_in_place,
-    open_private,
-    translated,
-    try_lock,
-    unlock_and_close,
-    wait_for_lock,
-)
+from agent_memory.files.atomic import is_in_place, open_private, translated, try_lock, unlock_and_close, wait_for_lock
 from agent_memory.files.entries import LockState, find_holder
 from agent_memory.files.exchange import finish_settled_files, is_settled
 from agent_memory.files.names import ARCHIVE_LOCK, LOCK

@@ -19,12 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.encryption import is_encrypted, key_for
 from agent_memory.errors import BusyError, ValidationError
-from agent_memory.files.atomic import (
-    make_private_folder,
-    read_signature,
-    replace_file,
-    translated,
-)
+from agent_memory.files.atomic import make_private_folder, read_signature, replace_file, translated
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import get_disk_size, list_names
 from agent_memory.files.exchange import put_file_in_place, read_settled, set_aside

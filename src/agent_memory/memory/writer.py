@@ -19,12 +19,7 @@ from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.memory.caller import NOBODY, Caller, check_seen
-from agent_memory.memory.conflict_review import (
-    ComparedDraft,
-    ConflictFinder,
-    ConflictReview,
-    link_suspects,
-)
+from agent_memory.memory.conflict_review import ComparedDraft, ConflictFinder, ConflictReview, link_suspects
 from agent_memory.memory.drafts import (
     check_expiry,
     check_referred,

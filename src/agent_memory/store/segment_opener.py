@@ -14,15 +14,7 @@ from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import remove_leftovers
 from agent_memory.files.lock import index_lock
 from agent_memory.index import SearchIndex
-from agent_memory.index.segment import (
-    Chain,
-    Segment,
-    is_ours,
-    open_chain,
-    read_about,
-    read_listing,
-    unlist_segments,
-)
+from agent_memory.index.segment import Chain, Segment, is_ours, open_chain, read_about, read_listing, unlist_segments
 from agent_memory.index.segment_part import SealedCorpus
 from agent_memory.index.segment_vectors import PieceVectors, SealedVectors, folder_name
 from agent_memory.journal import Journal
