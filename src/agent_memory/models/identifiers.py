@@ -112,6 +112,8 @@ def derived_id(prefix: str, *parts: object) -> str:
     return f"{prefix}{digest.hexdigest()[:12]}"
 
 
+RULE_CATEGORIES: Final = frozenset(("preference", "pattern", "decision"))
+"""Categories of what a session is to keep to."""
 MAX_ORIGIN_CHARS: Final = 120
 OriginKind = Literal[
     "typed",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from agent_memory.models.clock import UtcDatetime
-from agent_memory.models.identifiers import MAX_PROJECT_CHARS, derived_id, new_id, new_memory_id
+from agent_memory.models.identifiers import MAX_PROJECT_CHARS, RULE_CATEGORIES, derived_id, new_id, new_memory_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import (
     GROUP,
@@ -94,10 +94,6 @@ def is_stated(record: Memory | Observation) -> bool:
     A model does not reword, replace or shorten it without them, whatever its trust.
     """
     return record.source.kind == "user" or record.trust == "high"
-
-
-RULE_CATEGORIES: Final = frozenset(("preference", "pattern", "decision"))
-"""Categories of what a session is to keep to."""
 
 
 def is_typed_rule(memory: Memory) -> bool:
