@@ -36,18 +36,6 @@ PROJECT: Final = "project"
 """Name of the facet of a project's memories."""
 CHOSEN_NAMES: Final = frozenset({"category", "topic"})
 """Fields with a chosen name; without it a memory is an ordinary one, of no topic."""
-CATEGORIES: Final = (
-    "preference",
-    "decision",
-    "discovery",
-    "pattern",
-    "task",
-    "bugfix",
-    "note",
-    "question",
-    "insight",
-)
-"""Built-in categories: closed in the tools' schema, open in the journal."""
 MemoryId = Annotated[str, IdOf("mem")]
 CandidateId = Annotated[str, IdOf("cnd")]
 Category = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
