@@ -167,7 +167,7 @@ def _is_signed(line: str) -> bool:
 
 
 def _is_addressed(sentences: list[str]) -> bool:
-    """Return True for a beginning like "Dear all," and ending like "Regards, Ann"."""
+    """Return True for sentences from "Dear all," to "Regards, Ann"."""
     opening, closing = (_OPENING.match(sentence) for sentence in (sentences[0], sentences[-1]))
     if len(sentences) == 1 or opening is None or closing is None:
         return False
