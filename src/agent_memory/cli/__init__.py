@@ -37,7 +37,6 @@ def main() -> None:
         sys.stdout.write(f"agent-memory {installed_version()}\n")
         return
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    atexit.register(gc.freeze)  # the collections at the end of Python took 150 ms of a `list`, a quarter
     if sys.argv[1:2] == ["hook"]:  # hosts wait for it, so it loads no command
         from agent_memory.registry import load_handler
 

@@ -105,7 +105,7 @@ def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceT
     tree = open_source(file, pasted)
     if form is None and len(tree.files) == 1:
         sample = take_sample(next(iter(tree.files.values())), tree)
-        if sample.is_own_export() or (find_format(sample) is None and sample.file.suffix != ".json"):
+        if sample.is_own_export() or find_format(sample) is None:
             return None
     return tree
 

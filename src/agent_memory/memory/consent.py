@@ -1,4 +1,4 @@
-"""Consent to store, from all sources; the strictest counts."""
+"""Consent to store, from policy, consent, project and host settings; the strictest counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.entries import read_regular
 from agent_memory.files.layout import find_project_root, folder_of, resolve_root
 from agent_memory.files.names import CONSENT
-from agent_memory.models.identifiers import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -270,6 +269,8 @@ def read_modes(memory: Mapping[object, object], where: str) -> tuple[ConsentMode
     Returns:
         Modes, and a sentence about each wrong value.
     """
+    from agent_memory.models import CATEGORIES  # hooks of other hosts mostly find no such block
+
     warnings: list[str] = []
     general = _read_mode(memory.get("mode"), f"{where}.mode", warnings) or MODES[0]
     by_key: dict[str, dict[str, Mode]] = {}

@@ -1,50 +1,28 @@
-"""Entries of a scratchpad: selection, and text for a model. No I/O."""
+"""Entries of a scratchpad: their selection, and their text for a model. No I/O."""
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.files.wording import counted
 from agent_memory.language.prompt_text import estimate_tokens, fence, fit_lines
-from agent_memory.models.text import visible
+from agent_memory.models import Record, visible
+from agent_memory.models.record import mark_origin
+from agent_memory.settings import ScratchpadSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.models import Memory, Record
-    from agent_memory.settings import ScratchpadSettings
+    from agent_memory.models import Memory
 
 MARKER: Final = "[agent-memory: scratchpad"
 """How the block begins. Capture drops whatever begins like this, so that memory does not remember itself."""
 
-R = TypeVar("R", bound="Record")
-
-
-class ShownEntry(NamedTuple):
-    """Entry as the file of a scratchpad has it.
-
-    Loading memories takes a hook as long as all the rest.
-    """
-
-    id: str
-    content: str
-    category: str
-    tags: list[str]
-    pinned: bool
-    timestamp: datetime | None
-
-
-class PadLayout(NamedTuple):
-    """Settings of a scratchpad's text, as a hook has them."""
-
-    token_budget: int
-    include_timestamps: bool = True
-    include_categories: bool = True
-    include_tags: bool = True
-    exclude_categories: tuple[str, ...] = ()
+_DEFAULTS: Final = ScratchpadSettings()
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +71,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPad:
-    """Text of a scratchpad for a model, or empty, with counts."""
+    """Text of a scratchpad for a model, which may be empty, with counts."""
 
     text: str = ""
     tokens: int = 0
@@ -102,9 +80,9 @@ class RenderedPad:
 
 
 def render(
-    entries: Sequence[Memory] | Sequence[ShownEntry],
+    entries: Sequence[Memory],
     agent_id: str,
-    settings: ScratchpadSettings | PadLayout | None = None,
+    settings: ScratchpadSettings = _DEFAULTS,
     total: int | None = None,
 ) -> RenderedPad:
     """Return the block for `entries`, in their order.
@@ -115,11 +93,10 @@ def render(
     Args:
         entries: Memories to show.
         agent_id: Name of the agent.
-        settings: Fields to show, and the token budget; the usual ones when omitted.
+        settings: Fields to show, and the token budget.
         total: Number of memories that exist, `entries` included; the block then says whose memory is on and how many
             are not in it, also without entries. None to leave that out.
     """
-    settings = settings or _load_settings()
     excluded = set(settings.exclude_categories)
     candidates = [entry for entry in entries if entry.category not in excluded]
     lines, text = fit_lines(
@@ -133,12 +110,6 @@ def render(
     if (tokens := estimate_tokens(text)) > settings.token_budget:
         return RenderedPad(omitted=len(candidates))
     return RenderedPad(text, tokens, omitted=len(candidates))
-
-
-def _load_settings() -> ScratchpadSettings:
-    from agent_memory.settings import ScratchpadSettings  # a hook has no use for it
-
-    return ScratchpadSettings()
 
 
 def _render_head(agent_id: str, beyond: int | None) -> str:
@@ -161,25 +132,16 @@ def _render_block(agent_id: str, lines: Sequence[str], omitted: int, total: int 
     )
 
 
-def _render_line(entry: Memory | ShownEntry, settings: ScratchpadSettings | PadLayout) -> str:
+def _render_line(entry: Memory, settings: ScratchpadSettings) -> str:
     parts = []
-    if settings.include_timestamps and entry.timestamp is not None:
+    if settings.include_timestamps:
         parts.append(f"{entry.timestamp:%Y-%m-%d}")
     if settings.include_categories:
         parts.append(entry.category + (", pinned" if entry.pinned else ""))
     label = f"[{' '.join(parts)}] " if parts else ""
     tags = "".join(f" #{'-'.join(tag.split())}" for tag in map(visible, entry.tags)) if settings.include_tags else ""
     content = visible(entry.content.strip()).replace("\n", "\n  ")
-    return f"- {_join_lines(label)}{content}{tags} ({_join_lines(entry.id + _mark_entry(entry))})"
-
-
-def _mark_entry(entry: Memory | ShownEntry) -> str:
-    """Return the origin of a memory; the file names none."""
-    if isinstance(entry, ShownEntry):
-        return ""
-    from agent_memory.models.record import mark_origin  # loaded with the memory
-
-    return mark_origin(entry, ", {}")
+    return f"- {_join_lines(label)}{content}{tags} ({_join_lines(entry.id + mark_origin(entry, ', {}'))})"
 
 
 def _join_lines(text: str) -> str:

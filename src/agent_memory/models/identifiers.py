@@ -112,20 +112,6 @@ def derived_id(prefix: str, *parts: object) -> str:
     return f"{prefix}{digest.hexdigest()[:12]}"
 
 
-CATEGORIES: Final = (
-    "preference",
-    "decision",
-    "discovery",
-    "pattern",
-    "task",
-    "bugfix",
-    "note",
-    "question",
-    "insight",
-)
-"""Built-in categories: closed in the tools' schema, open in the journal."""
-RULE_CATEGORIES: Final = frozenset(("preference", "pattern", "decision"))
-"""Categories of what a session is to keep to."""
 MAX_ORIGIN_CHARS: Final = 120
 OriginKind = Literal[
     "typed",

@@ -34,6 +34,7 @@ from agent_memory.web import (
     system_health,
     time_lanes,
     today,
+    topic_screens,
 )
 from agent_memory.web.guard import PageGuard
 from agent_memory.web.page_session import KEY_CODES, PageNotice, PageSession
@@ -74,6 +75,10 @@ _VIEWS: Final[Mapping[str, Show]] = {
     "/import/{upload_id}": import_screen.show_upload,
     "/backups/{file}": backup_screen.show_backup,
     "/time": time_lanes.show_time,
+    "/topics": topic_screens.show_topics,
+    "/topics/{name}": topic_screens.show_topic,
+    "/entities/{entity_id}": topic_screens.show_entity,
+    "/turns/{turn_id}": topic_screens.show_turn,
     "/why": search_reasons.show_question,
     "/why/{record_id}": search_reasons.show_provenance,
     "/purge": deletion.preview_purge,

@@ -33,7 +33,7 @@ _DONE: Final = {"forget": "Forgot", "store": "Stored", "update": "Changed"}
 
 
 async def show_decisions(page: PageSession, _request: Request) -> PageView:
-    """Show what waits for a person: conflicts, proposals and notes."""
+    """Show conflicts, proposals and notes that wait for a decision."""
     service = await page.open()
     pairs, waiting = await service.suspects(page.caller), await list_waiting(service)
     waiting = sorted(waiting, key=lambda candidate: not candidate.act)

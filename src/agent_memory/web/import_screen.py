@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -16,7 +15,6 @@ from agent_memory.knowledge.import_formats import take_sample
 from agent_memory.knowledge.intake.withdrawal import withdraw_import
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.plan_view import view_plan
-from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.sources.source_files import SourceTree, open_source
 from agent_memory.models.identifiers import IMPORT_PREFIX, new_import_session
 from agent_memory.web.page_session import PageNotice
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from agent_memory.knowledge.bulk_import import ImportPlan
-    from agent_memory.memory import MemoryService
     from agent_memory.web.page_session import PageSession
 
 _WORDS: Final = {"memories": ("memory", "memories"), "turns": ("turn", "turns"), "documents": ("document", "documents")}
@@ -37,7 +34,7 @@ _PASTED: Final = "pasted.txt"
 
 
 async def show_import(page: PageSession, _request: Request) -> PageView:
-    """Show where to drop a file or paste a text."""
+    """Show the form for a file or a pasted text."""
     await page.open()
     return PageView("import", {"agent_id": page.agent_id})
 
@@ -73,7 +70,7 @@ async def _view_upload(page: PageSession, upload_id: str, options: Mapping[str, 
     service = await page.open()
     asked = {"me": options.get("me", "").strip(), "dates": options.get("dates", "")}
     tree = await asyncio.to_thread(_open_upload, page, upload_id, asked)
-    async with _open_knowledge(service) as knowledge:
+    async with page.open_knowledge() as knowledge:
         plan = await BulkImport(knowledge, service, page.caller).plan(tree, None, int)
     data = {
         "agent_id": page.agent_id,
@@ -104,22 +101,13 @@ def _open_upload(page: PageSession, upload_id: str, asked: Mapping[str, str]) ->
     return tree
 
 
-@asynccontextmanager
-async def _open_knowledge(service: MemoryService) -> AsyncIterator[Knowledge]:
-    knowledge = Knowledge(service.agent_id, service.settings)
-    try:
-        yield knowledge
-    finally:
-        await knowledge.close()
-
-
 async def store_upload(page: PageSession, form: PageForm) -> ActResult:
     """Store what the table showed, as one import that can be undone."""
     service, upload_id = await page.open(), form.get_text("upload")
     asked = {"me": form.get_text("me"), "dates": form.get_text("dates")}
     tree = await asyncio.to_thread(_open_upload, page, upload_id, asked)
     caller = replace(page.caller, session_id=new_import_session())
-    async with _open_knowledge(service) as knowledge:
+    async with page.open_knowledge() as knowledge:
         bulk = BulkImport(knowledge, service, caller)
         plan = await bulk.plan(tree, None, int)
         _check_plan(plan, form)
@@ -154,7 +142,7 @@ async def undo_import(page: PageSession, form: PageForm) -> ActResult:
         raise ValidationError("This is not an import; nothing was changed.", code="usage")
     changes = await service.history.list_session(import_id)
     caller = replace(page.caller, session_id=new_import_session())
-    async with _open_knowledge(service) as knowledge:
+    async with page.open_knowledge() as knowledge:
         withdrawn: dict[str, Any] = await withdraw_import(knowledge, service, import_id, caller)
     undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, caller)]
     memories = len({memory_id for outcome in undone for memory_id in outcome.changed_ids})

@@ -300,7 +300,7 @@ def _to_fields(changes: dict[str, str]) -> dict[str, Any]:
 
 
 async def preview_forget(page: PageSession, request: Request) -> PageView:
-    """Show what would be forgotten, with older versions and similar memories."""
+    """Preview a deletion, with older versions and similar memories."""
     service = await page.open()
     ids = list(dict.fromkeys(request.query_params.getlist("id")))[:MAX_CHOSEN]
     memories = [await service.get(memory_id) for memory_id in ids]

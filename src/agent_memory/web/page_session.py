@@ -6,16 +6,17 @@ import asyncio
 import hashlib
 import os
 import secrets
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
 from agent_memory.encryption import is_encrypted
-from agent_memory.errors import StorageError, UnsupportedError
+from agent_memory.errors import ConfigurationError, StorageError, UnsupportedError
 from agent_memory.files.layout import folder_of, resolve_root
 from agent_memory.files.names import CONSENT
+from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory.caller import Caller
 from agent_memory.memory.features import attach_features
 from agent_memory.memory.service import MemoryService, open_service
@@ -23,7 +24,7 @@ from agent_memory.registry import KINDS
 from agent_memory.web.temporary_files import UploadFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
 
     from agent_memory.models import Candidate
@@ -133,6 +134,21 @@ class PageSession:
             service = self._service
         await service.pad.notice(self.caller)
         return service
+
+    @asynccontextmanager
+    async def open_knowledge(self) -> AsyncIterator[Knowledge]:
+        """Open documents, conversations, pages and entities for the block.
+
+        Raises:
+            ConfigurationError: The memory is on a server, which has none.
+        """
+        if self.settings.backend == "server":
+            raise ConfigurationError("A server has no documents, pages or entities.", code="needs_files")
+        knowledge = Knowledge(self.agent_id, self.settings)
+        try:
+            yield knowledge
+        finally:
+            await knowledge.close()
 
     async def warm(self) -> None:
         """Load what the first views and the first search need."""

@@ -44,7 +44,7 @@ class PageView:
     Attributes:
         template: Name of the template without its ending.
         data: Values of the template, and the JSON document.
-        status: HTTP status.
+        status: Status code of the HTTP answer.
         address: Address of the view to load again, if it answers a form.
     """
 

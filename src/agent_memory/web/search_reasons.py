@@ -31,7 +31,7 @@ _REASONS: Final = {
 
 
 async def show_question(page: PageSession, request: Request) -> PageView:
-    """Show how a question is answered, with what a session is sent."""
+    """Explain the answer to a question, and what a session receives."""
     service, question = await page.open(), request.query_params.get("q", "").strip()
     data: dict[str, Any] = {"question": question, "answer": None, "sent": None, "left_out": [], "left_out_count": 0}
     if question:
@@ -88,7 +88,7 @@ async def _view_start(service: MemoryService, page: PageSession, question: str) 
 
 
 async def show_provenance(page: PageSession, request: Request) -> PageView:
-    """Show who wrote a record, its sources, trust and uses."""
+    """Show the author, sources, trust and uses of a record."""
     service, record_id = await page.open(), request.path_params["record_id"]
     async with AsyncExitStack() as stack:
         knowledge = None

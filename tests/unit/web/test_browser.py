@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import shutil
@@ -47,6 +48,24 @@ SCREENS: Final = (
     "/health?check=on",
     "/why?q=harbour+API",
 )
+LOOKS: Final = Path(__file__).parent / "looks"
+"""Pictures of screens, 300 pixels wide."""
+SHRINK: Final = """async ([data, width, height]) => {
+  const picture = new Image();
+  picture.src = `data:image/png;base64,${data}`;
+  await picture.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [width, height];
+  const context = canvas.getContext("2d");
+  context.imageSmoothingQuality = "high";
+  context.drawImage(picture, 0, 0, width, height);
+  const { data: pixels } = context.getImageData(0, 0, width, height);
+  const greys = [];
+  for (let at = 0; at < pixels.length; at += 4) {
+    greys.push(Math.round((pixels[at] + pixels[at + 1] + pixels[at + 2]) / 3));
+  }
+  return [canvas.toDataURL("image/png"), greys];
+}"""
 HOSTILE: Final = (
     "<script>hit()</script>",
     "<img src=x onerror=hit()>",
@@ -197,6 +216,33 @@ def test_screens_fit_320_pixels_and_break_no_rule_of_axe(demo: ServedPage, schem
                 tab.screenshot(path=f"{SHOTS}/{name}-{scheme}-{width}.png")
 
 
+def shrink(page: ServedPage, png: bytes, width: int, height: int) -> tuple[str, list[int]]:
+    """Return a picture made small, as base64 and as its grey values."""
+    tab = page.context.new_page()
+    small, greys = tab.evaluate(SHRINK, [base64.b64encode(png).decode(), width, height])
+    tab.close()
+    return str(small).partition(",")[2], greys
+
+
+def test_screens_look_as_they_did(demo: ServedPage) -> None:
+    """Compares small pictures, since letters differ between machines. PAGE_LOOKS=write makes them again."""
+    changed = {}
+    for name, path, scheme in (
+        ("today", "/", "light"),
+        ("decisions", "/decisions", "light"),
+        ("memories", "/memories", "dark"),
+        ("time", "/time", "light"),
+    ):
+        demo.tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        shot = demo.goto(path).screenshot()
+        expected = LOOKS / f"{name}-{scheme}.png"
+        if os.environ.get("PAGE_LOOKS") == "write":
+            expected.write_bytes(base64.b64decode(shrink(demo, shot, 300, 225)[0]))
+        pairs = zip(shrink(demo, shot, 48, 36)[1], shrink(demo, expected.read_bytes(), 48, 36)[1], strict=True)
+        changed[name] = sum(abs(new - old) > 24 for new, old in pairs)
+    assert {name: count for name, count in changed.items() if count > 48 * 36 // 50} == {}
+
+
 def test_conflicts_are_decided_and_undone_by_keys(demo: ServedPage) -> None:
     tab = demo.goto("/decisions")
     before = tab.locator('[data-key="1"]').count()
@@ -323,7 +369,25 @@ def test_hostile_texts_stay_text_on_every_screen(serve: Callable[..., ServedPage
     tab.goto(f"{page.base}/memories?offset=25")
     links += tab.locator("[data-row] a[data-key=e]").evaluate_all("all => all.map(one => one.getAttribute('href'))")
     assert len(links) >= 40
-    for path in (*SCREENS, "/memories?q=hit", "/forget?q=hit", "/why?q=hit+script", *links):
+    talk = tmp_path / "chat.jsonl"
+    talk.write_text("\n".join(json.dumps({"role": "user", "content": f"Tobias Reuter: {text}"}) for text in HOSTILE))
+    command = [sys.executable, "-m", "agent_memory.cli", "import", str(talk), "-a", "ada", "--yes"]
+    variables = {**environment(), "HOME": str(tmp_path), "AGENT_MEMORY_ROOT": str(tmp_path / "memory")}
+    subprocess.run(command, env=variables, check=True, capture_output=True)
+    page.goto("/topics")
+    further = tab.locator("main a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    page.goto("/topics/chat")
+    further += tab.locator(".notes li > a:first-child").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    assert len(further) >= 30
+    searches = (
+        "/memories?q=hit",
+        "/forget?q=hit",
+        "/why?q=hit+script",
+        "/time?q=hit",
+        "/memories?as_of=9",
+        "/time?as_of=9",
+    )
+    for path in (*SCREENS, *searches, *links, *further[:12]):
         page.goto(path)
         tab.wait_for_load_state("networkidle")
     for text in HOSTILE[:8]:

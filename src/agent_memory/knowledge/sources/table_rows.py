@@ -22,7 +22,7 @@ from agent_memory.knowledge.intake.turns import collect_text, parse_moment, repa
 from agent_memory.knowledge.sources.fact_lists import clean_tags, read_memory
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart
 from agent_memory.models import as_utc, utc_now
-from agent_memory.models.identifiers import CATEGORIES
+from agent_memory.models.memory import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

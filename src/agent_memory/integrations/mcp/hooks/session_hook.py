@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from agent_memory.integrations.taint import CalledTool
-    from agent_memory.memory.scratchpad_entries import ShownEntry
 
 TOKENS: Final = 500
 """Most tokens of the text at the start of a session."""
@@ -116,7 +114,7 @@ class SessionHook:
         return {}
 
     def _list_outputs(self, tools: Iterable[CalledTool]) -> list[tuple[str, bool]]:
-        """Return tools whose output taints; True marks output of the project."""
+        """Return each tool whose output taints, and True if it is of the project."""
         kinds = [(tool.name, ToolList().classify(tool, self._event.folder, self._list_trusted())) for tool in tools]
         return [(name, kind == "project") for name, kind in kinds if kind != "trusted"]
 
@@ -172,20 +170,21 @@ class SessionHook:
         if not path.exists():
             return ""
         from agent_memory.files.yaml_loader import load_yaml
-        from agent_memory.memory.scratchpad_entries import PadLayout, render
-        from agent_memory.models.text import visible
+        from agent_memory.memory.scratchpad_entries import render
+        from agent_memory.models import visible
+        from agent_memory.settings import ScratchpadSettings
 
         entries = load_yaml(path.read_text("utf-8")) or ()
         project = find_project_name(self._event.folder)
         is_limited = is_host_limited(self._root, self._event.host)
         memories = [
-            _build_entry(entry)
+            _build_memory(self._agent_id, entry)
             for entry in entries
             if isinstance(entry, dict) and "id" in entry and not (is_limited and entry.get("project") != project)
         ]
         if not memories:
             return ""
-        text = render(memories, self._agent_id, PadLayout(TOKENS)).text
+        text = render(memories, self._agent_id, ScratchpadSettings(token_budget=TOKENS, briefing=False)).text
         return visible(f"{text}\n{_ADVICE}")
 
 
@@ -269,20 +268,11 @@ def _find_handler(name: str) -> Callable[[SessionHook], dict[str, Any]]:
     return _HANDLERS[name]
 
 
-def _build_entry(values: dict[str, Any]) -> ShownEntry:
-    """Return an entry of the file, which a person may have edited.
+def _build_memory(agent_id: str, entry: dict[str, Any]) -> Any:
+    from agent_memory.models import Memory
 
-    Raises:
-        ValueError: A value is of another form.
-    """
-    from agent_memory.memory.scratchpad_entries import ShownEntry
-
-    content, tags, stored = values.get("content"), values.get("tags") or [], values.get("stored")
-    if not isinstance(content, str) or not isinstance(tags, list):
-        raise ValueError(f"the entry {values['id']} has no text")  # noqa: TRY004 - a wrong file
-    moment = datetime.fromisoformat(str(stored)).astimezone(UTC) if stored else None
-    category, is_pinned = str(values.get("category") or "note"), values.get("pinned") is True
-    return ShownEntry(str(values["id"]), content, category, [str(tag) for tag in tags], is_pinned, moment)
+    names = ("id", "content", "category", "tags", "pinned", "timestamp")
+    return Memory.model_validate({"agent_id": agent_id, **{name: entry[name] for name in names if name in entry}})
 
 
 def _read_option(arguments: Sequence[str], name: str) -> str:
