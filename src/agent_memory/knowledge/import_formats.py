@@ -218,7 +218,7 @@ def _is_graph(sample: FileSample) -> bool:
 
 
 def _has_memories(key: str, value: object = None) -> Callable[[FileSample], bool]:
-    """Return a test for an object with `memories`, and a key with a value."""
+    """Return a test for `memories` and a key with a value."""
 
     def matches(sample: FileSample) -> bool:
         return any(
