@@ -19,6 +19,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import replace_file
 from agent_memory.files.names import SEGMENTS
+from agent_memory.index import segment
 from agent_memory.index.columns import finish_columns
 from agent_memory.index.segment import Chain, list_segments, open_chain
 from agent_memory.models import MEMORY
@@ -242,7 +243,7 @@ async def test_texts_are_purged_from_segments_where_there_is_no_room_to_write(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         replace_file(path, content, **options)
 
-    monkeypatch.setattr("agent_memory.index.segment.replace_file", full)
+    monkeypatch.setattr(segment, "replace_file", full)
     await storage.compact(timedelta(0))
     await storage.close()
 
