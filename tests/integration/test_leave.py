@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,7 @@ def test_leave_without_options_does_all_steps_after_the_typed_words(
     assert not memory.exists()
     assert read_hosts() == []
     assert "other" in HOSTS["cursor"].file.read_text()
+    assert re.search(r"exported +bob: \d+ memor(y|ies), ", done)
     for line in ("disconnected  cursor", f"Remove the program: {build_removal_command()}"):
         assert line in done
     assert "Nothing is stored" in run().stdout

@@ -269,6 +269,11 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
+def is_export_name(file: str) -> bool:
+    """Return True if an export has this suffix."""
+    return Path(file).suffix.lower() in _SUFFIXES
+
+
 def choose_format(file: str, form: Format | None) -> Format:
     """Return the requested format, or that of the file suffix.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
 import typer
 
 from agent_memory.cli.archive import import_archived
-from agent_memory.cli.formats import Format, ImportedLine, choose_format, decode
+from agent_memory.cli.formats import Format, ImportedLine, choose_format, decode, is_export_name
 from agent_memory.cli.framework_records import import_verbatim
 from agent_memory.cli.inbox import import_waiting
 from agent_memory.cli.knowledge import open_knowledge
@@ -97,16 +97,26 @@ def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceT
     from agent_memory.knowledge.import_formats import FORMAT_NAMES, find_format, take_sample
     from agent_memory.knowledge.sources.source_files import open_source
 
+    if not file.strip():
+        message = "SOURCE is empty; nothing was imported."
+        raise ValidationError(message, code="usage", recovery="Name a file, a folder, a zip or '-'.")
     if form in _EXPORT_FORMATS or (form is None and Path(file).suffix.lower() in _YAML):
         return None
     if form is not None and form not in FORMAT_NAMES:
         names = ", ".join((*_EXPORT_FORMATS, *FORMAT_NAMES))
         raise ValidationError(f"No format {quoted(form)}.", code="usage", recovery=f"Formats: {names}.")
     tree = open_source(file, pasted)
-    if form is None and len(tree.files) == 1:
+    if form is None and len(tree.files) == 1 and not Path(file).is_dir():
         sample = take_sample(next(iter(tree.files.values())), tree)
-        if sample.is_own_export() or find_format(sample) is None:
+        is_known = find_format(sample) is not None
+        if sample.is_own_export() or (not is_known and (pasted is not None or is_export_name(file))):
             return None
+        if not is_known:
+            raise ValidationError(
+                f"{tree.name} has no format that is known; nothing was imported.",
+                code="usage",
+                recovery=f"Name it with --format, or run `agent-memory ingest {file}` for a document.",
+            )
     return tree
 
 

@@ -16,6 +16,7 @@ from agent_memory.cli.options import OptionalAgentOption, choose_agent
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.screen import read_line
 from agent_memory.cli.text import shorten_home
+from agent_memory.cli.transfer_tally import list_counts
 from agent_memory.cli.verified_export import VerifiedExport, can_export_to, export_agent, read_export
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, ValidationError
@@ -223,7 +224,7 @@ def _note_failure(run: CommandContext, receipt: LeaveReceipt, error: AgentMemory
 def _show_receipt(run: CommandContext, receipt: LeaveReceipt) -> None:
     run.screen.show(f"Receipt, {utc_now():%Y-%m-%d %H:%M} UTC", style="bold")
     for name, export in receipt.exports.items():
-        records = ", ".join(f"{count} {kind}" for kind, count in export.records.items()) or "no records"
+        records = ", ".join(list_counts(export.records)) or "no records"
         run.screen.show(f"exported      {name}: {records} in {shorten_home(export.folder)}")
     for host in receipt.disconnected:
         run.screen.show(f"disconnected  {host}")

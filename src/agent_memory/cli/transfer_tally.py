@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +37,12 @@ _KIND_WORDS: Final = {
     "verbatim": ("record of another framework", "records of other frameworks"),
 }
 """Printed kinds, singular and plural. Mentions are counted with their entities."""
+
+
+def list_counts(counts: Mapping[str, int]) -> list[str]:
+    """Return counts of records, each with the noun of its kind."""
+    nouns = {"memory": ("memory", "memories"), "mentions": ("mention", "mentions"), **_KIND_WORDS}
+    return [counted(count, *nouns.get(kind, (kind, kind))) for kind, count in counts.items()]
 
 
 class TransferTally:

@@ -296,3 +296,16 @@ def test_imported_rule_is_no_instruction_until_accepted(cli: Run, tmp_path: Path
     assert "kestrel" not in cli("briefing", "-a", "eve").stdout
     cli("accept", imported, "-a", "eve")
     assert "kestrel" in cli("briefing", "-a", "eve").stdout
+
+
+@pytest.mark.parametrize("name", ["exports", "exports/notes.json", "exports/notes.xyz"])
+def test_import_of_unknown_form_says_so(cli: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "exports" / ("notes.json" if name == "exports" else name.rpartition("/")[2])).write_text('{"a": 1}')
+    told = cli("import", str(tmp_path / name), "-a", "eve", code=1 if name == "exports" else 2).stderr
+    assert "has no format that is known; nothing was imported." in told
+    assert "Move what is called" not in told
+
+
+def test_import_of_empty_name_does_not_read_the_folder(cli: Run) -> None:
+    assert "SOURCE is empty; nothing was imported." in cli("import", "", "-a", "eve", code=2).stderr
