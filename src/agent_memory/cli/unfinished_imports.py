@@ -32,7 +32,7 @@ class UnfinishedImport:
         self._path = agent / DERIVED / _FOLDER / hashlib.sha256(name).hexdigest()
 
     def read_id(self) -> str:
-        """Return the ID of the interrupted import, empty if there is none."""
+        """Return the ID of the interrupted import, or an empty text."""
         with translated(self._path, "read"):
             return self._path.read_text("utf-8") if self._path.exists() else ""
 

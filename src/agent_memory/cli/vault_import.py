@@ -301,7 +301,7 @@ def _is_unchanged(vault: VaultFolder, name: str, entry: NoteEntry) -> bool:
 
 
 async def _find_paths(run: AgentContext, ids: Mapping[str, str]) -> dict[str, Path]:
-    """Return the files of documents in the store, which tell their versions."""
+    """Return the files of documents in the store, by which versions are known."""
     if not ids:
         return {}
     async with open_knowledge(run) as knowledge:
