@@ -1,6 +1,6 @@
 """Three frameworks store in one agent's folder: `python -m examples.frameworks [FOLDER]`.
 
-Each example needs the extra of its framework, and no key.
+Each example needs the extra of its framework (`pip install '.[anthropic,langgraph,openai-agents]'`), and no key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def use_memory_tool(root: str) -> None:
 
     tool = AgentMemoryTool("bob", root=root)
     tool.call({"command": "create", "path": "/memories/plan.md", "file_text": "Ship on Friday"})
-    print(tool.call({"command": "view", "path": "/memories/plan.md"}))
+    print("Anthropic memory tool:", tool.call({"command": "view", "path": "/memories/plan.md"}))
     tool.close()
 
 
@@ -26,7 +26,7 @@ def use_store(root: str) -> None:
 
     store = AgentMemoryStore("bob", root=root)
     store.put(("users", "kate"), "diet", {"kind": "vegan"})
-    print([item.key for item in store.search(("users",), filter={"kind": "vegan"})])
+    print("LangGraph store:", [item.key for item in store.search(("users",), filter={"kind": "vegan"})])
     store.close()
 
 
@@ -36,7 +36,7 @@ async def use_session(root: str) -> None:
 
     session = AgentMemorySession("chat-1", "bob", root=root)
     await session.add_items([{"role": "user", "content": "Hi"}])
-    print(await session.get_items())
+    print("OpenAI Agents session:", await session.get_items())
     session.close()
 
 

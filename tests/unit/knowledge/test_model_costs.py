@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from agent_memory.knowledge.digest.model_digest import render_prompt
@@ -27,10 +26,7 @@ def digesting(count: int, chars: int) -> str:
     ("label", "text"),
     [
         ("choose among 2 items of 40 characters", choosing(2, 40)),
-        ("choose among 50 items of 150 characters", choosing(50, 150)),
         ("choose among 50 items of 600 characters, the most", choosing(50, 600)),
-        ("an answer that chooses 5", json.dumps([{"id": at, "confidence": 0.9} for at in range(1, 6)])),
-        ("digest 1 passage of 600 characters", digesting(1, 600)),
         ("digest 4 passages of 1,200 characters, about the most of one call", digesting(4, 1_200)),
     ],
 )
