@@ -32,8 +32,6 @@ _MAX_IMPORTS: Final = 5
 """Files in a row that instruction files may name, as in Claude Code."""
 _IMPORT: Final = re.compile(r"\s*(?:[-*+]\s+)?@(\S+)\s*")
 """Line that imports another file: `@docs/more.md`."""
-_PERSONA: Final = re.compile(r"You are (?:an?|the) ")
-"""First words of an instruction file that gives the model a role, not a rule."""
 _LINK: Final = re.compile(r"\]\(([^()\s]+)\)|\[\[([^\[\]|#]+)")
 _WIKI_LINK: Final = re.compile(r"(?<!!)\[\[([^\[\]|#\n]+)")
 _NOTE_LINK: Final = re.compile(r"\]\((?!\w+:)([^()\s]+)\.md(?:#[^()\s]*)?\)")
@@ -66,17 +64,15 @@ def _read_rules(file: SourceFile, tree: SourceTree, project: str, outer: tuple[s
         "file": file.name,
         **{key: fields[key] for key in ("description", "globs") if fields.get(key)},
     }
-    for number, statement in enumerate(cut_statements(text, "lines" if not file.suffix else "whole")):
+    for statement in cut_statements(text, "lines" if not file.suffix else "whole"):
         place = f"line {statement.line}" + (f" of {file.name}" if outer else "")
         words, fence, block = statement.text.partition("\n```")
         lines = words.split("\n")
         targets = [named[1] for line in lines if (named := _IMPORT.fullmatch(line))]
-        rest = ("\n".join(line for line in lines if not _IMPORT.fullmatch(line)) + fence + block).strip()
-        if rest and not number and _PERSONA.match(rest):
-            yield SkippedPart(f"{place} (a persona)", LEFT_OUT)
-        elif rest:
+        rule = ("\n".join(line for line in lines if not _IMPORT.fullmatch(line)) + fence + block).strip()
+        if rule:
             values = metadata | statement.metadata
-            yield ImportedFact(rest, place, file.changed_at, "preference", project=project, metadata=values)
+            yield ImportedFact(rule, place, file.changed_at, "preference", project=project, metadata=values)
         for target in targets:
             linked = tree.find_linked(file, target) if len(outer) < _MAX_IMPORTS else None
             if linked is None or linked.name in {*outer, file.name}:
@@ -147,7 +143,7 @@ def read_graph_note(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     """
     text = repair_text(file.read_text())
     body, fields, front_matter = find_body(text), _read_fields(text), read_front_matter(text)
-    title, rest, relations = fields.get("title", file.base_name), list[str](), list[dict[str, str]]()
+    title, lines, relations = fields.get("title", file.base_name), list[str](), list[dict[str, str]]()
     said_at, first_line = front_matter.written_at or file.changed_at, text.count("\n", 0, body) + 1
     for number, line in enumerate(text[body:].split("\n"), first_line):
         if relation := _RELATION.fullmatch(line):
@@ -156,11 +152,11 @@ def read_graph_note(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
             metadata = {"entity": title} | ({} if front_matter.written_at else {FILE_TIME: True})
             yield _read_observation(observation, f"line {number}", said_at, metadata, front_matter.tags)
         else:
-            rest.append(line)
+            lines.append(line)
     if relations:
         yield build_relations(relations)
-    if any(line.strip() and not line.startswith("#") for line in rest):
-        yield _read_document(text[:body] + "\n".join(rest), file, tree)
+    if any(line.strip() and not line.startswith("#") for line in lines):
+        yield _read_document(text[:body] + "\n".join(lines), file, tree)
 
 
 def _read_observation(

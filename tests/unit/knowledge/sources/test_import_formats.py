@@ -537,14 +537,6 @@ def test_okf_bundle_gives_concepts_without_lists(read: Read) -> None:
     assert document.metadata["type"] == "Metric"
 
 
-def test_persona_of_an_instruction_file_is_left_out(read: Read) -> None:
-    parts = read(
-        {".cursorrules": "You are an expert in Go.\nYou are not to push.\n", "AGENTS.md": "You are not to push."}
-    )
-    assert texts(parts) == ["You are not to push.", "You are not to push."]
-    assert skipped(parts) == ["line 1 (a persona)"]
-
-
 def test_chatgpt_voice_gives_only_the_spoken_words(read: Read) -> None:
     part = {"content_type": "audio_transcription", "text": "I live in Porto.", "direction": "in", "decoding_id": None}
     content = {"content_type": "multimodal_text", "parts": [part, {"content_type": "audio_asset_pointer", "x": "y"}]}

@@ -84,7 +84,11 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
         ("fact", "The staging server is kestrel."),
         ("fact", "Releases are tagged on Tuesdays."),
     ],
-    "rules/.cursorrules": [("fact", "Use functional components."), ("fact", "Prefer named exports.")],
+    "rules/.cursorrules": [
+        ("fact", "You are an expert in TypeScript."),
+        ("fact", "Use functional components."),
+        ("fact", "Prefer named exports."),
+    ],
     "rules/.cursor/rules/style.mdc": [("fact", "Use named exports.")],
     "messages/messages.json": [("user", "I live in Porto."), ("assistant", "ok")],
     "messages/tool_result.json": [
