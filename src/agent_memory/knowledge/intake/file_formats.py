@@ -43,6 +43,7 @@ from agent_memory.knowledge.intake.turns import (
     parse_moment,
     repair_text,
     split_keys,
+    to_mapping,
 )
 from agent_memory.knowledge.sources.messengers.whatsapp import is_whatsapp, read_whatsapp
 from agent_memory.language.speakers import SpeakerTurn, parse_turn
@@ -214,7 +215,7 @@ def read_export(value: Any, name: str) -> list[FileConversation | ReceivedDocume
 
 
 def _of_chatgpt(value: Mapping[str, Any]) -> Iterator[FileConversation]:
-    nodes = _mapping(value["mapping"])
+    nodes = to_mapping(value["mapping"])
     turns = [turn for node in _branch(nodes, value.get("current_node")) for turn in _read_node(node)]
     key = value.get("conversation_id") or value.get("id") or value.get("create_time")
     yield FileConversation(
@@ -250,19 +251,19 @@ def _read_node(node: Mapping[str, Any]) -> list[ReceivedTurn]:
     message = node.get("message")
     if not isinstance(message, dict):
         return []
-    author, content, metadata = (_mapping(message.get(name)) for name in ("author", "content", "metadata"))
+    author, content, metadata = (to_mapping(message.get(name)) for name in ("author", "content", "metadata"))
     role, kind = _name(author.get("role")), _name(content.get("content_type"))
     if role not in {"user", "assistant", "tool"} or is_hidden(message) or metadata.get("is_user_system_message"):
         return []
     if kind not in _SAID or message.get("recipient") not in (None, "all"):
         return []
-    if kind == "execution_output" or _name(_mapping(author.get("metadata")).get("real_author")).startswith("tool"):
+    if kind == "execution_output" or _name(to_mapping(author.get("metadata")).get("real_author")).startswith("tool"):
         role = "tool"
     parts = content.get("parts") if content.get("parts") is not None else content.get("text")
     spoken_parts = [
-        _name(_mapping(part).get("text")) if _name(_mapping(part).get("content_type")) in _SPOKEN else part
+        _name(to_mapping(part).get("text")) if _name(to_mapping(part).get("content_type")) in _SPOKEN else part
         for part in _list(parts)
-        if isinstance(part, str) or _name(_mapping(part).get("content_type")) in _SPOKEN
+        if isinstance(part, str) or _name(to_mapping(part).get("content_type")) in _SPOKEN
     ]
     text = collect_text(parts if isinstance(parts, str) else spoken_parts)
     speaker = clean_speaker(_name(author.get("name"))) if role == "tool" else ""
@@ -276,7 +277,7 @@ def _is_plain_node(message: Mapping[str, Any], author: Mapping[str, Any], conten
     return (
         has_only(message, _NODE_KEYS)
         and has_only(author, frozenset({"role", "metadata"}))
-        and not _mapping(author.get("metadata")).get("real_author")
+        and not to_mapping(author.get("metadata")).get("real_author")
         and has_only(content, _CONTENT_KEYS)
         and (author.get("role") != "user" or content.get("content_type") in {"text", "multimodal_text"})
     )
@@ -360,10 +361,6 @@ def _name(value: Any) -> str:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def parse_file(path: Path) -> Iterator[ReceivedDocument | FileConversation | SkippedPart]:

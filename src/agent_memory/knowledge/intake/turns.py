@@ -321,6 +321,11 @@ def collect_text(value: Any, depth: int = _DEPTH) -> str:
     return "\n".join(text for part in inner if (text := collect_text(part, depth - 1)).strip())
 
 
+def to_mapping(value: Any) -> Mapping[str, Any]:
+    """Return a JSON object, empty for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
 def repair_text(text: str) -> str:
     """Return text without NUL and unpaired surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

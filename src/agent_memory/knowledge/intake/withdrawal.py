@@ -93,8 +93,8 @@ async def withdraw_import(
             waiting = {"waiting": await inbox.drop_batch(import_id, caller)}
     resources, turns = await list_session(knowledge, import_id)
     done = await undo(knowledge, service, resources, caller)
-    rest = await undo_turns(knowledge, service, turns, caller)
-    counts = {"resources": done.resources, "turns": done.episodes + rest.episodes, "items": done.items + rest.items}
+    single = await undo_turns(knowledge, service, turns, caller)
+    counts = {"resources": done.resources, "turns": done.episodes + single.episodes, "items": done.items + single.items}
     return counts | waiting
 
 
@@ -108,8 +108,10 @@ async def list_session(knowledge: Knowledge, session_id: str) -> tuple[list[str]
         return [], []
     resources = [record.id for record in await knowledge.resources.valid() if record.created_by_session == session_id]
     turns = await knowledge.episodes.valid()
-    others = [turn.id for turn in turns if turn.created_by_session == session_id and turn.conversation not in resources]
-    return resources, others
+    single_turns = [
+        turn.id for turn in turns if turn.created_by_session == session_id and turn.conversation not in resources
+    ]
+    return resources, single_turns
 
 
 async def undo_turns(

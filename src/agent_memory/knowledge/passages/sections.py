@@ -287,8 +287,8 @@ def without_comments(words: str) -> str:
         elif mark[1].startswith(fence):
             parts.append(words[place : mark.end()])
             place, fence = mark.end(), ""
-    rest = words[place:]
-    return "".join([*parts, rest if fence else _drop_comments(rest)]).strip("\n").rstrip()
+    tail = words[place:]
+    return "".join([*parts, tail if fence else _drop_comments(tail)]).strip("\n").rstrip()
 
 
 def _drop_comments(words: str) -> str:

@@ -11,7 +11,14 @@ from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.drafts import UNKNOWN, ReceivedDocument, ReceivedTurn, SkippedPart
 from agent_memory.knowledge.intake.file_formats import read_export
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError
-from agent_memory.knowledge.intake.turns import FileConversation, collect_text, make_turns, parse_moment, repair_text
+from agent_memory.knowledge.intake.turns import (
+    FileConversation,
+    collect_text,
+    make_turns,
+    parse_moment,
+    repair_text,
+    to_mapping,
+)
 from agent_memory.knowledge.sources.documents.html_text import read_html
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, cut_statements
 from agent_memory.knowledge.sources.json_records import iter_elements
@@ -88,7 +95,7 @@ def _list_memory_texts(account: dict[str, Any], names: dict[str, str]) -> Iterat
         yield f"project_memories {key}", names.get(key, str(key)), text
     files = account.get("memory_files") or []
     for number, entry in enumerate(files if isinstance(files, list) else [None], 1):
-        fields = entry if isinstance(entry, dict) else {}
+        fields = to_mapping(entry)
         yield str(fields.get("path") or f"memory_files {number}"), "", fields.get("content")
 
 
@@ -128,7 +135,7 @@ def read_claude_projects(file: SourceFile, tree: SourceTree) -> Iterator[ImportP
 
 def is_gemini_activity(record: Any) -> bool:
     """Return True for an entry of Gemini's activity in Takeout."""
-    fields = record if isinstance(record, dict) else {}
+    fields = to_mapping(record)
     products = [fields.get("header"), *(fields.get("products") or ())] if {"title", "time"} <= fields.keys() else []
     return any(isinstance(name, str) and name.startswith(_GEMINI_NAMES) for name in products)
 
@@ -192,7 +199,7 @@ def read_letta(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # n
     Persona, read-only blocks, tools and system texts are left out.
     """
     for record in iter_elements(file):
-        value = record.value if isinstance(record.value, dict) else {}
+        value = to_mapping(record.value)
         agents = value.get("agents")
         if not isinstance(agents, list):
             yield SkippedPart("the list of agents")
@@ -239,8 +246,8 @@ def _read_letta_message(message: dict[str, Any]) -> list[ReceivedTurn]:
     for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict) and function.get("name") == "send_message":
-            said = _load_object(function.get("arguments")).get("message")
-            turns += make_turns(said, role, said_at=said_at) if isinstance(said, str) else []
+            words = _load_object(function.get("arguments")).get("message")
+            turns += make_turns(words, role, said_at=said_at) if isinstance(words, str) else []
     return [turn for turn in turns if turn.text.strip()]
 
 

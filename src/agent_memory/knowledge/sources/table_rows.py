@@ -195,10 +195,10 @@ def _read_csv_row(row: Mapping[str, str], columns: Mapping[str, str], place: str
     said_at = parse_moment(float(date) if date.replace(".", "", 1).isdigit() else date)
     used = {name for key, name in columns.items() if key != "date" or said_at}
     used -= set() if values.get("category", "") in CATEGORIES else {columns.get("category", "")}
-    rest = {name: value for name, value in row.items() if name and name not in used and value.strip()}
+    metadata = {name: value for name, value in row.items() if name and name not in used and value.strip()}
     category = values.get("category", "")
     return ImportedFact(
         values["text"], place, said_at, category if category in CATEGORIES else "note",
         clean_tags(values.get("tags", "").replace(";", ",")), values.get("project", "")[:100],
-        dict([*rest.items()][:_MAX_VALUES]),
+        dict([*metadata.items()][:_MAX_VALUES]),
     )  # fmt: skip

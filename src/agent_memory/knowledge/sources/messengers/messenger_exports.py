@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.drafts import PERSON, UNKNOWN, ReceivedTurn, SkippedPart
-from agent_memory.knowledge.intake.turns import FileConversation, clean_speaker, parse_moment, repair_text
+from agent_memory.knowledge.intake.turns import FileConversation, clean_speaker, parse_moment, repair_text, to_mapping
 from agent_memory.knowledge.sources.json_records import JsonRecord, iter_elements, read_list
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
 
 MESSAGES: Final = "messages"
-_SLACK_SAID: Final = frozenset({None, "me_message", "thread_broadcast", "file_share", "bot_message"})
+_SLACK_SUBTYPES: Final = frozenset({None, "me_message", "thread_broadcast", "file_share", "bot_message"})
 """Subtypes of Slack messages with words; others are notices."""
-_DISCORD_SAID: Final = frozenset({"Default", "Reply"})
+_DISCORD_TYPES: Final = frozenset({"Default", "Reply"})
 _SLACK_TOKEN: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -34,7 +34,7 @@ class _PersonNames:
     """Names of the people in a chat, and the user's one.
 
     Args:
-        me: Name of the user in the chat; without it nobody is the user.
+        me: Name of the user in the chat; without it, all are other people.
     """
 
     def __init__(self, me: str) -> None:
@@ -50,7 +50,7 @@ class _PersonNames:
             text: Words of the message.
             names: Names of one person, the shown one first.
             said_at: Time of the message.
-            is_own: False for words of a bot, or of somebody else.
+            is_own: False for words of a bot, or of another author.
         """
         cleaned = [clean_speaker(name) for name in names if isinstance(name, str)]
         speaker = next(filter(None, cleaned), "")
@@ -93,7 +93,7 @@ def read_slack(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
         message = record.value
         if not isinstance(message, dict) or not isinstance(message.get("text"), str):
             yield SkippedPart(f"message {record.number}")
-        elif message.get("type") == "message" and message.get("subtype") in _SLACK_SAID and message["text"].strip():
+        elif message.get("type") == "message" and message.get("subtype") in _SLACK_SUBTYPES and message["text"].strip():
             first_id = first_id or message.get("ts")
             turns.append(_read_slack_message(message, users, people))
     people.check_me(file.name, chain.from_iterable(users.values()))
@@ -105,7 +105,7 @@ def read_slack(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
 def _read_slack_message(
     message: Mapping[str, Any], users: Mapping[str, list[str]], people: _PersonNames
 ) -> ReceivedTurn:
-    shown = _mapping(message.get("user_profile"))
+    shown = to_mapping(message.get("user_profile"))
     user_id = str(message.get("user") or "")
     is_bot = bool(message.get("bot_id") or message.get("subtype") == "bot_message")
     names = [*users.get(user_id, ()), shown.get("display_name"), shown.get("real_name"), message.get("username")]
@@ -117,8 +117,8 @@ def _list_slack_users(file: SourceFile, tree: SourceTree) -> Iterator[list[str]]
     """Yield ID and names of each user that an export lists."""
     listed = tree.find_linked(file, "../users.json") or tree.find_linked(file, "users.json")
     for record in iter_elements(listed) if listed is not None else ():
-        user = _mapping(record.value)
-        profile = _mapping(user.get("profile"))
+        user = to_mapping(record.value)
+        profile = to_mapping(user.get("profile"))
         names = [profile.get("display_name"), user.get("real_name"), profile.get("real_name"), user.get("name")]
         if isinstance(user.get("id"), str):
             yield [user["id"], *(name for name in names if isinstance(name, str) and name)]
@@ -136,10 +136,6 @@ def _render_slack(text: str, users: Mapping[str, list[str]]) -> str:
         return f"{label} ({target})" if label and label != target else target
 
     return html.unescape(_SLACK_TOKEN.sub(replace, repair_text(text)))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _to_number(value: Any) -> float | None:
@@ -161,7 +157,7 @@ def read_telegram(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     else:
         for place, chat in _list_telegram_chats(file):
             if isinstance(chat, dict) and isinstance(chat.get(MESSAGES), list):
-                yield from _read_telegram_chat(chat, _number(chat[MESSAGES]), people, f" of {place}")
+                yield from _read_telegram_chat(chat, _iter_numbered(chat[MESSAGES]), people, f" of {place}")
             else:
                 yield SkippedPart(place)
     people.check_me(file.base_name)
@@ -170,14 +166,14 @@ def read_telegram(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
 def _list_telegram_chats(file: SourceFile) -> Iterator[tuple[str, Any]]:
     """Yield the chats of a full export with their places."""
     for record in iter_elements(file):
-        lists = [_mapping(_mapping(record.value).get(key)).get("list") for key in ("chats", "left_chats")]
+        lists = [to_mapping(to_mapping(record.value).get(key)).get("list") for key in ("chats", "left_chats")]
         chats = [chat for part in lists if isinstance(part, list) for chat in part]
         yield from ((f"chat {number}", chat) for number, chat in enumerate(chats, 1))
         if not chats:
             yield "the list of chats", None
 
 
-def _number(values: Iterable[Any]) -> Iterator[JsonRecord]:
+def _iter_numbered(values: Iterable[Any]) -> Iterator[JsonRecord]:
     return (JsonRecord(number, value) for number, value in enumerate(values, 1))
 
 
@@ -229,7 +225,7 @@ def read_discord(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
         message = record.value
         if not isinstance(message, dict) or not isinstance(message.get("content"), str):
             yield SkippedPart(f"message {record.number}")
-        elif message.get("type") in _DISCORD_SAID and message["content"].strip():
+        elif message.get("type") in _DISCORD_TYPES and message["content"].strip():
             first_id = first_id or message.get("id")
             turns.append(_read_discord_message(message, people))
     people.check_me(file.base_name)
@@ -238,7 +234,7 @@ def read_discord(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
 
 
 def _read_discord_message(message: Mapping[str, Any], people: _PersonNames) -> ReceivedTurn:
-    author = _mapping(message.get("author"))
+    author = to_mapping(message.get("author"))
     names = [author.get("nickname"), author.get("name")]
     said_at, is_own = parse_moment(message.get("timestamp")), author.get("isBot") is False or "isBot" not in author
     return people.make_turn(repair_text(message["content"]), names, said_at, is_own=is_own)
