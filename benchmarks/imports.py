@@ -53,7 +53,7 @@ _OF_ONE_RUN: Final = ("timestamp", "created_by_session")
 
 
 def write_log(path: Path, turns: int, megabytes: int = 0) -> None:
-    """Write a log of Codex with so many turns, and with at least so many megabytes."""
+    """Write a log of Codex with some turns, padded to a size."""
     copy = [{"role": "user", "content": say(1000, number)} for number in range(_COPIED)]
     compacted = {"type": "compacted", "timestamp": _BEGUN.isoformat(), "payload": {"replacement_history": copy}}
     padding = json.dumps(compacted) + "\n"
@@ -103,7 +103,7 @@ def _get_cpu() -> float:
 
 
 def measure_process(turns: int, megabytes: int, kills: int) -> dict[str, Any]:
-    """Import a log in processes, some of them killed, and return the figures."""
+    """Import a log in processes, kill some, and return the figures."""
     with open_scratch() as folder:
         log = folder / "rollout-a.jsonl"
         write_log(log, turns, megabytes)

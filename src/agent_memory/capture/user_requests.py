@@ -36,7 +36,7 @@ _STOPPING: Final = ("stop", "whole", "talk", "deny", "store", "ask", "filler", "
 _RESUMING: Final = ("resume", "allow", "again", "store", "filler")
 """Lists of all words that a permission may consist of."""
 _DECIDING: Final = ("stop", "whole", "deny", "resume", "allow")
-"""Lists of which a request or a permission has a word."""
+"""Word lists; a request or a permission has a word of one of them."""
 
 
 class _ConsentWords:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory, Resource
 
 MANIFEST: Final = ".agent-memory.json"
-"""File that makes a folder a vault of ours: what was exported."""
+"""File of a vault that lists the exported notes. Other folders are not vaults."""
 DOCUMENTS: Final = "documents"
 _MEMORIES: Final = "memories"
 _MAX_NAMED: Final = 5
@@ -55,7 +55,7 @@ _LEFT_OUT: Final[Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry:
-    """A note as it was exported, or imported last.
+    """Checksums of a note at its last export or import.
 
     Attributes:
         id: ID of its memory or document.
@@ -132,12 +132,12 @@ def _is_note_name(name: str) -> bool:
 
 
 def get_stem(path: str) -> str:
-    """Return the name of a note by which links name it."""
+    """Return the name that links use for a note."""
     return posixpath.basename(path).removesuffix(SUFFIX)
 
 
 async def export_vault(run: AgentContext, folder: Path, *, force: bool) -> None:
-    """Write a vault, or update this agent's own one.
+    """Write a vault, or update the vault of this agent.
 
     Raises:
         ValidationError: The folder is not a vault of this agent, or has notes that were edited and not imported.
@@ -163,8 +163,8 @@ async def export_vault(run: AgentContext, folder: Path, *, force: bool) -> None:
         counted(len(memories), "memory", "memories"), *([counted(len(documents), "document")] if documents else []),
     ])  # fmt: skip
     run.screen.show(f"Exported {what} to {folder}.")
-    others = [counted(left_out[kind], *words) for kind, words in _LEFT_OUT.items() if left_out[kind]]
-    run.screen.note(f"Not in it: {', '.join([*others, LOST_FIELDS])}. A .jsonl file has them.", style="dim")
+    missing = [counted(left_out[kind], *words) for kind, words in _LEFT_OUT.items() if left_out[kind]]
+    run.screen.note(f"Not in it: {', '.join([*missing, LOST_FIELDS])}. A .jsonl file has them.", style="dim")
 
 
 def _open_target(folder: Path, root: Path, identity: str) -> VaultFolder:
@@ -193,11 +193,10 @@ def _open_target(folder: Path, root: Path, identity: str) -> VaultFolder:
 
 async def _list_memories(run: AgentContext) -> tuple[list[Memory], Counter[str]]:
     """Return the memories in order, and the count of items."""
-    memories = [memory async for memory in run.service.storage.iter_all()]
-    kept = sorted(
-        (memory for memory in memories if not memory.is_item), key=lambda memory: (memory.timestamp, memory.id)
-    )
-    return kept, Counter({"item": len(memories) - len(kept)})
+    records = [record async for record in run.service.storage.iter_all()]
+    memories = [record for record in records if not record.is_item]
+    memories.sort(key=lambda memory: (memory.timestamp, memory.id))
+    return memories, Counter({"item": len(records) - len(memories)})
 
 
 async def _list_documents(run: AgentContext, left_out: Counter[str]) -> list[tuple[Resource, str]]:
@@ -316,5 +315,5 @@ def _write_notes(vault: VaultFolder, notes: Mapping[str, tuple[str, str]]) -> No
     for name, entry in before.items():
         present = None if name in vault.entries else vault.read(name)
         if present is not None and hash_note(present) == entry.note:
-            (vault.path / name).unlink()  # its memory was forgotten since
+            (vault.path / name).unlink()  # its memory was forgotten after the export
     vault.write_manifest()

@@ -43,9 +43,9 @@ class VaultPlan:
         changes: Edited fields by the path of the note, with the memory as it is.
         new: Memories of notes that no memory has, by the path of the note.
         known: Number of notes without edits.
-        missing: IDs of memories whose note is gone, by its path.
+        missing: IDs of memories by the path of their deleted note.
         problems: Notes that are left out, and why.
-        notes: Fields that stay as they are, by the path of the note.
+        ignored: Edited fields that a vault cannot change, by the path of the note.
     """
 
     changes: dict[str, tuple[Memory, dict[str, Any]]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class VaultPlan:
     known: int = 0
     missing: dict[str, str] = field(default_factory=dict)
     problems: list[tuple[str, str]] = field(default_factory=list)
-    notes: dict[str, list[str]] = field(default_factory=dict)
+    ignored: dict[str, list[str]] = field(default_factory=dict)
 
 
 def find_vault(path: Path) -> tuple[VaultFolder, str] | None:
@@ -68,9 +68,9 @@ def find_vault(path: Path) -> tuple[VaultFolder, str] | None:
 async def import_vault(
     run: AgentContext, vault: VaultFolder, choices: ImportChoices, *, trusted: bool, only: str = ""
 ) -> None:
-    """Show what was edited in a vault, ask, and store it.
+    """Show the edits of a vault, ask, and store them.
 
-    In a vault of this agent an edit is the person's. In another one all notes are texts of a file.
+    Edits in the vault of this agent count as the user's. Notes of another agent count as texts of a file.
 
     Args:
         run: Context of the command.
@@ -133,16 +133,16 @@ class _VaultReader:
         entries = self._vault.entries
         ids = {get_stem(name): entry.id for name, entry in entries.items()}
         ids |= {get_stem(name): note.memory_id for name, (note, _) in notes.items() if note.memory_id}
-        for name in sorted(notes, key=lambda name: name not in entries):  # a copy comes behind its original
+        for name in sorted(notes, key=lambda name: name not in entries):  # a copy comes after its original
             note, digest = notes[name]
             try:
                 await self._plan_note(name, note, digest, ids)
             except pydantic.ValidationError as error:
                 self._plan.problems.append((name, describe(error)))
-        gone = {name: entry.id for name, entry in entries.items() if entry.memory and entry.id not in self._seen}
+        unread = {name: entry.id for name, entry in entries.items() if entry.memory and entry.id not in self._seen}
         if self._is_own and not only:
-            stored = await self._run.service.storage.texts_of(list(gone.values()))
-            self._plan.missing = {name: memory_id for name, memory_id in gone.items() if memory_id in stored}
+            stored = await self._run.service.storage.texts_of(list(unread.values()))
+            self._plan.missing = {name: memory_id for name, memory_id in unread.items() if memory_id in stored}
         return self._plan
 
     def _read_notes(self, only: str) -> dict[str, tuple[VaultNote, str]]:
@@ -180,7 +180,7 @@ class _VaultReader:
         plan, names = self._plan, self._vault.names
         changes = list_changes(note, memory, memory.agent_id)
         if ignored := list_ignored(note, memory, names):
-            plan.notes[name] = ignored
+            plan.ignored[name] = ignored
         if not changes:
             plan.known += 1
         elif entry is not None and entry.memory != hash_note(render_note(memory, names).encode()):
@@ -209,7 +209,7 @@ async def _rehearse(run: AgentContext, plan: VaultPlan, *, trusted: bool) -> Non
     """Remove known and refused notes from the new ones."""
     names = iter(list(plan.new))
 
-    def note(imported: Imported) -> None:
+    def sort(imported: Imported) -> None:
         name = next(names)
         if imported.outcome == "stored":
             return
@@ -223,7 +223,7 @@ async def _rehearse(run: AgentContext, plan: VaultPlan, *, trusted: bool) -> Non
             plan.problems.append((name, str(imported.error).rstrip(".")))
 
     memories = list(plan.new.values())
-    await run.service.writer.import_memories(memories, note, run.caller, trusted=trusted, dry_run=True)
+    await run.service.writer.import_memories(memories, sort, run.caller, trusted=trusted, dry_run=True)
 
 
 async def _store(
@@ -234,10 +234,10 @@ async def _store(
     if not is_own:
         memories = list(plan.new.values())
 
-        def note(imported: Imported) -> None:
+        def count(imported: Imported) -> None:
             stored["new"] += imported.outcome == "stored"
 
-        await run.service.writer.import_memories(memories, note, run.caller, trusted=trusted)
+        await run.service.writer.import_memories(memories, count, run.caller, trusted=trusted)
         return stored
     for name, (memory, changes) in plan.changes.items():
         try:
@@ -252,7 +252,7 @@ async def _store(
             stored["new"] += 1
         except AgentMemoryError as error:
             plan.problems.append((name, str(error).rstrip(".")))
-    await _note_imported(run, vault, ids)
+    await _record_imported(run, vault, ids)
     return stored
 
 
@@ -265,8 +265,8 @@ async def _store_new(run: AgentContext, memory: Memory) -> Memory:
     return stored.memory
 
 
-async def _note_imported(run: AgentContext, vault: VaultFolder, ids: Mapping[str, str]) -> None:
-    """Note in the manifest which notes are imported, for the next edit."""
+async def _record_imported(run: AgentContext, vault: VaultFolder, ids: Mapping[str, str]) -> None:
+    """Record the imported notes in the manifest, for the next edit."""
     vault.entries |= {name: NoteEntry(memory_id, "") for name, memory_id in ids.items()}
     names = vault.names
     for name, memory_id in ids.items():
@@ -301,7 +301,7 @@ def _is_unchanged(vault: VaultFolder, name: str, entry: NoteEntry) -> bool:
 
 
 async def _find_paths(run: AgentContext, ids: Mapping[str, str]) -> dict[str, Path]:
-    """Return the files of documents in the store, by which versions are known."""
+    """Return the stored paths of documents, which identify their versions."""
     if not ids:
         return {}
     async with open_knowledge(run) as knowledge:
@@ -317,7 +317,7 @@ def _build_document(vault: VaultFolder, plan: VaultPlan) -> dict[str, Any]:
     ]
     new = [{"note": name, "content": memory.content} for name, memory in plan.new.items()]
     missing = [{"note": name, "memory_id": memory_id} for name, memory_id in plan.missing.items()]
-    ignored = [{"note": name, "fields": fields} for name, fields in plan.notes.items()]
+    ignored = [{"note": name, "fields": fields} for name, fields in plan.ignored.items()]
     return {
         "vault": str(vault.path), "changes": changes, "new": new, "known": plan.known, "missing": missing,
         "unchanged_fields": ignored, "stored": {},
@@ -352,5 +352,5 @@ def _show_plan(run: AgentContext, vault: VaultFolder, plan: VaultPlan, *, is_own
         run.screen.show(f"missing {one_line(name)}: {memory_id} is kept.")
     if plan.missing:
         run.screen.hint("Run `agent-memory forget ID` to forget a memory.")
-    for name, fields in list(plan.notes.items())[:_MAX_SHOWN]:
+    for name, fields in list(plan.ignored.items())[:_MAX_SHOWN]:
         run.screen.note(f"{one_line(name)}: {', '.join(fields)} cannot be edited in a vault.")

@@ -42,7 +42,7 @@ _FIXED: Final = frozenset({*_FIXED_FIELDS, "source", "supersedes", "links"})
 _METADATA: Final = "metadata"
 _NAMED: Final = frozenset({"id", "kind", *EDITED_FIELDS, *_FIXED, _METADATA})
 LOST_FIELDS: Final = "access counts, sessions, places in the scratchpad, undecided conflicts"
-"""What a note does not hold of a memory."""
+"""Parts of a memory that a note omits."""
 _MAX_NAME_CHARS: Final = 60
 _MAX_NAME_BYTES: Final = 140
 """Bytes of a name: encrypted file systems allow 143 with the suffix."""
@@ -56,7 +56,7 @@ _ID_IN_LINK: Final = re.compile(r"[a-z]{3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class VaultNote:
-    """A note as it is in its file.
+    """Parsed note of a vault.
 
     Attributes:
         text: Text below the front matter.
@@ -140,7 +140,7 @@ def _render_link(record_id: str, names: Mapping[str, str]) -> str:
 
 
 def parse_note(content: bytes) -> VaultNote:
-    """Return a note of a file.
+    """Parse the content of a note's file.
 
     Raises:
         ValidationError: It is not UTF-8 (`not_text`), or the front matter is not YAML (`damaged_part`).

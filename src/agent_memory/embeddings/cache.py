@@ -253,7 +253,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _disconnect_idle() -> None:
-    """Close the oldest idle files where one more would be too many."""
+    """Close the oldest idle files until one more fits the limit."""
     for cache in list(_CONNECTED):
         if len(_CONNECTED) < _MOST_CONNECTED:
             return

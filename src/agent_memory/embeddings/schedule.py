@@ -19,9 +19,9 @@ class ScheduledWorker(Protocol):
 
 
 class EmbeddingSchedule:
-    """Steps of all workers in a few threads, one at a time for each.
+    """Schedule of worker steps in a few shared threads.
 
-    A thread ends when no step is left.
+    A worker runs one step at a time. A thread ends when no step is left.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class EmbeddingSchedule:
             if self._idle or self._threads >= _THREADS:
                 self._change.notify()
                 return
-            # A daemon only so that the end of the interpreter, which waits for other threads first, can stop it.
+            # A daemon, because the interpreter waits for other threads before it stops the workers.
             threading.Thread(target=self._serve, name="agent-memory-embedding", daemon=True).start()
             self._threads += 1
 

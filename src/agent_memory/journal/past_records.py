@@ -40,14 +40,14 @@ class PastRecords:
     ids: tuple[str, ...]
 
 
-def load_past_records(path: Path, kind: str, seq: int | None = None, at: str | None = None) -> PastRecords:
+def load_past_records(path: Path, kind: str, seq: int | None = None, moment: str | None = None) -> PastRecords:
     """Return the records of a kind that existed at a change.
 
     Args:
         path: Journal to read; it may be missing.
         kind: Name of the kind.
         seq: Number of the change; None for the last one.
-        at: Time in UTC as text, instead of a number.
+        moment: Time in UTC as text, instead of a number.
 
     Raises:
         StorageError: The journal cannot be read.
@@ -56,25 +56,25 @@ def load_past_records(path: Path, kind: str, seq: int | None = None, at: str | N
         if not path.exists() or not path.stat().st_size:
             return PastRecords(0, "", 0, 0, ())
         with opened(path, os.O_RDONLY) as descriptor, mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content:
-            end = _find_end(content, seq, at)
+            end = _find_end(content, seq, moment)
             first, last = _find_line(content, 0), _find_last(content, len(content))
-            found = _find_last(content, end)
+            change = _find_last(content, end)
             ids = _scan(content, kind.encode(), end)
-    return PastRecords(found[0], found[1], first[0], last[0], ids)
+    return PastRecords(change[0], change[1], first[0], last[0], ids)
 
 
-def _find_end(content: mmap.mmap, seq: int | None, at: str | None) -> int:
+def _find_end(content: mmap.mmap, seq: int | None, moment: str | None) -> int:
     """Return the offset after the last line of a time.
 
-    The numbers of lines rise, so that halves can be left out.
+    A binary search, because the numbers of lines rise.
     """
-    if seq is None and at is None:
+    if seq is None and moment is None:
         return len(content)
     low, high = 0, len(content)  # a line that begins before `low` counts, one from `high` on does not
     while low < high:
         middle = content.rfind(b"\n", low, (low + high) // 2) + 1 or low
-        number, moment = _find_line(content, middle, middle)
-        is_later = number > seq if seq is not None else moment > str(at)
+        number, written_at = _find_line(content, middle, middle)
+        is_later = number > seq if seq is not None else written_at > str(moment)
         if is_later and number:
             high = middle
         else:

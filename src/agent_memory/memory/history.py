@@ -123,14 +123,14 @@ class UndoneChange:
 
 @dataclass(frozen=True, slots=True)
 class PastMemories:
-    """Memories as they were after a change, a part of them.
+    """Page of the memories that existed after a change.
 
     Attributes:
         seq: Number of the change.
         at: Time of the change as text; empty before the first.
         first, last: Numbers of the first and the last change that the journal has.
         total: Number of all memories that existed then.
-        memories: Memories of the part as they were, the last created first.
+        memories: Memories of the page as they were, the last created first.
         replaced_by: IDs of the memories that had replaced some of them.
     """
 
@@ -266,7 +266,7 @@ class History:
         return version if any(later.record is None and later.seq > version.seq for later in versions) else None
 
     async def list_past(
-        self, seq: int | None = None, at: datetime | None = None, *, offset: int = 0, limit: int = 50
+        self, seq: int | None = None, moment: datetime | None = None, *, offset: int = 0, limit: int = 50
     ) -> PastMemories:
         """Return memories as they were after a change.
 
@@ -274,7 +274,7 @@ class History:
 
         Args:
             seq: Number of the change; None for the last one.
-            at: Moment, instead of a number.
+            moment: Time of the state, instead of a number.
             offset: Number of memories to leave out at the start.
             limit: Most memories to return.
 
@@ -284,8 +284,8 @@ class History:
         """
         if self._journal is None:
             raise UnsupportedError("This storage keeps no earlier states.")
-        moment = None if at is None else to_text(at)
-        past = await asyncio.to_thread(load_past_records, self._journal, MEMORY.name, seq, moment)
+        text = None if moment is None else to_text(moment)
+        past = await asyncio.to_thread(load_past_records, self._journal, MEMORY.name, seq, text)
         ids = past.ids[::-1][offset : offset + limit]
         newer = await self._storage.replaced_by(ids)
         states: dict[str, Memory | None] = {}
@@ -442,7 +442,7 @@ class History:
         return [part.record_id for part in change.parts if _is_taken_back(part, memories.get(part.record_id))]
 
     async def _take_part_back(self, part: RecordChange[Memory], caller: Caller, stored: list[str]) -> str:
-        """Take one memory's change back; return why not, or an empty string.
+        """Undo one memory's change; return the problem, or an empty string.
 
         Args:
             part: Change of the memory.

@@ -373,7 +373,7 @@ class Inbox:
         return candidates
 
     async def take_rejection_back(self, candidate: Candidate, caller: Caller = NOBODY) -> None:
-        """Let a rejected candidate wait again, as `reject` returned it.
+        """Return a rejected candidate to the inbox.
 
         Raises:
             StorageError: It does not wait; its text may be offered again.

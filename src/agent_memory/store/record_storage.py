@@ -510,7 +510,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._run(lambda store: load_forgotten_with(store.refresh(), memory_id, store.log.naming))
 
     async def forgotten_of(self, record_ids: Collection[str]) -> dict[str, R]:
-        """Return the forgotten records among some IDs, each with those forgotten with it.
+        """Return forgotten records by ID, each with those forgotten with it.
 
         The log is read once for each change, not for each record.
 

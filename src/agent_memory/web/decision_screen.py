@@ -99,7 +99,7 @@ async def decide_waiting(page: PageSession, form: PageForm) -> ActResult:
 
 
 async def undo_rejection(page: PageSession, form: PageForm) -> ActResult:
-    """Let a rejected note or proposal wait again.
+    """Return a rejected note or proposal to the inbox.
 
     Raises:
         UnknownIdError: It was not rejected in this run of the page.

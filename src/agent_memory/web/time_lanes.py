@@ -72,7 +72,7 @@ async def load_past(service: MemoryService, as_of: str, *, offset: int = 0, limi
         moment = parse_bound(as_of, end=True, is_ahead=False)
     except ValueError as error:
         raise ValidationError(f"{error}.", code="invalid_filter", recovery="Write a day as 2026-01-30.") from None
-    return await service.history.list_past(at=moment, offset=offset, limit=limit)
+    return await service.history.list_past(moment=moment, offset=offset, limit=limit)
 
 
 def view_past(past: PastMemories) -> dict[str, Any]:
@@ -97,15 +97,14 @@ async def _load_present(
 ) -> tuple[list[Memory], dict[str, str]]:
     """Return the memories of a subject with those that they replaced."""
     storage = service.storage
+    filters = filters_of({"project": asked["project"]} if asked["project"] not in {"", _NONE} else {})
     if asked["q"]:
-        named = {"project": asked["project"]} if asked["project"] not in {"", _NONE} else {}
-        found = await service.search(asked["q"], 50, filters_of(named), caller=page.caller)
-        memories = [hit.memory for hit in found.results]
+        hits = (await service.search(asked["q"], 50, filters, caller=page.caller)).results
+        memories = [hit.memory for hit in hits]
         older = [older_id for memory in memories for older_id in await storage.older_versions(memory.id)]
         memories += (await storage.get_many(older)).values()
     else:
-        named = {"project": asked["project"]} if asked["project"] not in {"", _NONE} else {}
-        listing = Listing("newest", filters_of(named), _EVERY_STATE, limit=_MAX_RECORDS)
+        listing = Listing("newest", filters, _EVERY_STATE, limit=_MAX_RECORDS)
         memories = list((await storage.browse(listing)).records)
     if asked["project"] == _NONE:
         memories = [memory for memory in memories if not memory.project]

@@ -141,8 +141,8 @@ async def show_entity(page: PageSession, request: Request) -> PageView:
         merged = await reader.get(entity_id)
         entries = await reader.timeline(merged)
         everything = await reader.all()
-    known = {entity.id: other for other in everything for entity in (other.entity, *other.merged)}
-    by_name = {other.entity.name: other.entity.id for other in everything}
+    known = {entity.id: related for related in everything for entity in (related.entity, *related.merged)}
+    by_name = {related.entity.name: related.entity.id for related in everything}
     nodes = _place_nodes(_list_related(merged, entries, known), by_name)
     return PageView(
         "entity",

@@ -1,6 +1,6 @@
-"""Our hooks in the settings of hosts that have hooks.
+"""Hooks of agent-memory in the settings of hosts.
 
-Events and forms by the hosts' documentation, as of November 2026. `plugins/` has the same hooks.
+Events and forms follow the hosts' documentation, as of November 2026. `plugins/` has the same hooks.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ HOOK_FILES: Final[Mapping[str, HookFile]] = {
         timeout=10_000,
     ),
 }
-"""Files by the host's name. Hosts that report not all that a model reads are missing: silence would count as trust."""
+"""Files by the host's name. A host that hides some of what its model reads is left out: no report means trusted."""
 
 
 def build_hooks(name: str, command: Sequence[str]) -> dict[str, dict[str, Any]]:

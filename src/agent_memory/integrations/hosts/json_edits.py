@@ -102,7 +102,8 @@ def append_item(text: str, keys: Sequence[str], item: object) -> str:
         array = array.get(key, {})
     if not array:
         return set_member(text, keys[:-1], keys[-1], [item])
-    plain, start = _blank_comments(text), _find_start(text, keys)
+    plain = _blank_comments(text)
+    start = _find_start(plain, keys)
     unit = match[1] if (match := _FIRST_INDENT.match(plain)) else "  "
     indent = unit * (len(keys) + 1)
     shown = json.dumps(item, indent=unit, ensure_ascii=False).replace("\n", f"\n{indent}")
@@ -121,7 +122,8 @@ def remove_items(text: str, keys: Sequence[str], is_removed: Callable[[Any], boo
         ValueError: The text is not JSON.
     """
     while True:
-        plain, start = _blank_comments(text), _find_start(text, keys)
+        plain = _blank_comments(text)
+        start = _find_start(plain, keys)
         spans = _iter_members(plain, start)
         span = next((span for span in spans if is_removed(parse_json(text[span.value_start : span.end]))), None)
         if span is None:
@@ -129,9 +131,8 @@ def remove_items(text: str, keys: Sequence[str], is_removed: Callable[[Any], boo
         text = _remove_span(text, plain, start, span)
 
 
-def _find_start(text: str, keys: Sequence[str]) -> int:
+def _find_start(plain: str, keys: Sequence[str]) -> int:
     """Return the position of the value with these keys."""
-    plain = _blank_comments(text)
     start = _skip_spaces(plain, 0)
     for key in keys:
         if (span := _find_member(plain, start, key)) is None:

@@ -177,7 +177,7 @@ class ServerSession:
         return session
 
     def _use_client(self, key: str) -> None:
-        """Use the state of a client; drop the one that called longest ago."""
+        """Use a client's state; drop the least recently used one."""
         state = self._clients.pop(key, None) or ClientState()
         while len(self._clients) >= MAX_CLIENTS:
             self._clients.pop(next(iter(self._clients)))

@@ -111,7 +111,7 @@ class TurnListener:
             await self._hear(attached, "tool", "attached")
 
     async def on_steering(self, event: str, data: Any) -> None:
-        """Hear a message that the user typed while the model works."""
+        """Handle a message that the user typed while the model works."""
         await self.on_prompt(event, get_steering(data))
 
     async def on_tool(self, _event: str, data: Any) -> None:
