@@ -14,13 +14,12 @@ from agent_memory.cli.unfinished_imports import UnfinishedImport, drop_unfinishe
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import list_session, withdraw_import
-from agent_memory.knowledge.plan_view import list_problems, list_times, view_plan
+from agent_memory.knowledge.plan_view import describe_stored, list_problems, list_times, view_plan
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.models import to_text
 from agent_memory.models.escaped_text import one_line
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
@@ -127,7 +126,7 @@ async def _store(
         propose = TalkProposals(run.service, run.caller).propose
     with run.screen.show_steps("Storing", plan.new) as show:
         stored = await bulk.store(tree, plan, show, holds_facts=choices.review, propose=propose)
-    run.screen.note(f"Stored {_describe_counts(stored)}.", style="")
+    run.screen.note(describe_stored(stored), style="")
     if stored["waiting"]:
         word = run.caller.session_id
         run.screen.hint(f"Run `agent-memory inbox --accept {word}` or --reject {word}, or `review`.")
@@ -234,13 +233,6 @@ def _list_days(row: PlanRow) -> list[str]:
 def _list_cells(form: str, kind: str, row: PlanRow) -> tuple[str, ...]:
     counts = (row.new, row.known, row.similar, row.untrusted)
     return form, kind, *(f"{count:,}" for count in counts), *_list_days(row)
-
-
-def _describe_counts(stored: Counter[str]) -> str:
-    words = {"memories": ("memory", "memories"), "turns": ("turn", "turns"), "documents": ("document", "documents")}
-    waiting = f"{stored['waiting']:,} in the inbox" if stored["waiting"] else ""
-    named = [counted(stored[kind], *names) for kind, names in words.items() if stored[kind]]
-    return ", ".join(filter(None, [*named, waiting])) or "nothing new"
 
 
 def _note_problems(run: AgentContext, plan: ImportPlan) -> None:

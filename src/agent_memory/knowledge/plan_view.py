@@ -1,16 +1,24 @@
-"""View of an import's plan: files, table and problems."""
+"""View of an import: files, table, problems and counts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.files.wording import counted
 from agent_memory.models import to_text
 
 if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Mapping
     from datetime import datetime
 
     from agent_memory.knowledge.bulk_import import ImportPlan, PlanRow
 
+_NOUNS: Final[Mapping[str, tuple[str, str]]] = {
+    "memories": ("memory", "memories"),
+    "turns": ("turn", "turns"),
+    "documents": ("document", "documents"),
+}
 _WHY: Final = {
     "ambiguous_dates": "has dates that may be day/month or month/day: add --dates dmy or --dates mdy",
     "damaged_file": "is damaged",
@@ -55,3 +63,10 @@ def list_times(row: PlanRow) -> list[tuple[str, datetime | None]]:
 def list_problems(plan: ImportPlan) -> list[dict[str, str]]:
     """Return the places that cannot be imported, with reasons."""
     return [{"where": where, "problem": _WHY.get(code, code), "code": code} for where, code in plan.problems]
+
+
+def describe_stored(stored: Counter[str]) -> str:
+    """Return the counts of stored records as a sentence."""
+    counts = [counted(stored[kind], *nouns) for kind, nouns in _NOUNS.items() if stored[kind]]
+    waiting = [f"{stored['waiting']:,} in the inbox"] if stored["waiting"] else []
+    return f"Stored {', '.join([*counts, *waiting]) or 'nothing new'}."

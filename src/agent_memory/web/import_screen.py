@@ -14,14 +14,13 @@ from agent_memory.knowledge.bulk_import import BulkImport
 from agent_memory.knowledge.import_formats import take_sample
 from agent_memory.knowledge.intake.withdrawal import withdraw_import
 from agent_memory.knowledge.pipeline.background_work import runner_of
-from agent_memory.knowledge.plan_view import view_plan
+from agent_memory.knowledge.plan_view import describe_stored, view_plan
 from agent_memory.knowledge.sources.source_files import SourceTree, open_source
 from agent_memory.models.identifiers import IMPORT_PREFIX, new_import_session
 from agent_memory.web.page_session import PageNotice
 from agent_memory.web.page_view import ActResult, PageForm, PageView
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import AsyncIterator, Mapping
 
     from starlette.requests import Request
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.bulk_import import ImportPlan
     from agent_memory.web.page_session import PageSession
 
-_WORDS: Final = {"memories": ("memory", "memories"), "turns": ("turn", "turns"), "documents": ("document", "documents")}
 _PASTED: Final = "pasted.txt"
 
 
@@ -114,7 +112,7 @@ async def store_upload(page: PageSession, form: PageForm) -> ActResult:
         stored = await bulk.store(tree, plan, int, holds_facts=form.get_text("review") == "on")
         await runner_of(knowledge, service, caller, at_once=True).run()
     hints = ["They have low trust until you accept them: Decisions lists them."] if stored["waiting"] else []
-    return ActResult("/import", PageNotice(_describe(stored), hints=tuple(hints), import_id=caller.session_id))
+    return ActResult("/import", PageNotice(describe_stored(stored), hints=tuple(hints), import_id=caller.session_id))
 
 
 def _check_plan(plan: ImportPlan, form: PageForm) -> None:
@@ -127,12 +125,6 @@ def _check_plan(plan: ImportPlan, form: PageForm) -> None:
         raise ConflictError(
             "Nothing was imported: the memory changed since the table was made.", recovery="Choose the file again."
         )
-
-
-def _describe(stored: Counter[str]) -> str:
-    named = [counted(stored[kind], *words) for kind, words in _WORDS.items() if stored[kind]]
-    waiting = [f"{stored['waiting']:,} in the inbox"] if stored["waiting"] else []
-    return f"Stored {', '.join([*named, *waiting]) or 'nothing new'}."
 
 
 async def undo_import(page: PageSession, form: PageForm) -> ActResult:

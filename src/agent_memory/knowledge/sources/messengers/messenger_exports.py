@@ -31,7 +31,7 @@ _SLACK_TOKEN: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
 class _PersonNames:
-    """Names of the people in a chat, and the user's one.
+    """Names of the people in a chat.
 
     Args:
         me: Name of the user in the chat; without it, all are other people.
@@ -44,7 +44,7 @@ class _PersonNames:
     def make_turn(
         self, text: str, names: Iterable[Any], said_at: datetime | None, *, is_own: bool = True
     ) -> ReceivedTurn:
-        """Return a turn of the first name.
+        """Return a turn whose speaker is the first name.
 
         Args:
             text: Words of the message.
