@@ -204,8 +204,8 @@ def _is_own_label(label: str, sentence: str) -> bool:
 def _is_own_cue(rule: CaptureRule, label: str) -> bool:
     """Return True if a label is a request, or only a cue."""
     match = rule.pattern.search(f"{label}:")
-    is_wish = bool(rule.cue) or rule.category in RULE_CATEGORIES
-    return match is not None and (is_wish or (match.start() == 0 and match.end() >= len(label)))
+    is_request = bool(rule.cue) or rule.category in RULE_CATEGORIES
+    return match is not None and (is_request or (match.start() == 0 and match.end() >= len(label)))
 
 
 def _is_greeting(line: str) -> bool:

@@ -93,7 +93,7 @@ def has_pasted_part(text: str) -> bool:
 def is_partly_pasted(turn: Episode) -> bool:
     """Return True for a user's imported turn with a pasted part.
 
-    Its own trust is that of the typed part.
+    Its trust is that of the typed part.
     """
     return turn.role == "user" and turn.source.kind == "import" and has_pasted_part(turn.content)
 

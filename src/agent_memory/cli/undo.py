@@ -58,18 +58,18 @@ async def undo(
     if sum(chosen is not None for chosen in (change, session, import_id)) > 1:
         raise typer.BadParameter("a change, --session and --import exclude each other", param_hint="CHANGE")
     _check_named(run, session=session, import_id=import_id, change=change)
-    recent = run.service.history
+    history = run.service.history
     if change is None and session is None and import_id is None:
-        await _show_list(run, await recent.list_changes(_LISTED_CHANGES))
+        await _show_list(run, await history.list_changes(_LISTED_CHANGES))
         return
     if change is not None and not _CHANGE.fullmatch(change):
-        await _undo_memory(run, recent, change)
+        await _undo_memory(run, history, change)
         await ChangeUndo(run.service).show_documents()
         return
     ingested = await count_imported(run, import_id) if import_id is not None else []
-    chosen = await _find_changes(recent, change, session, import_id, is_known=bool(ingested))
+    chosen = await _find_changes(history, change, session, import_id, is_known=bool(ingested))
     is_import = import_id is not None or chosen[0].session_id.startswith(IMPORT_PREFIX)
-    if len(chosen) > 1 and not ingested and all([await recent.is_taken_back(listed) for listed in chosen]):
+    if len(chosen) > 1 and not ingested and all([await history.is_taken_back(listed) for listed in chosen]):
         chosen = []
     if (len(chosen) > 1 or ingested) and not yes:
         await _show_list(run, chosen[:_LISTED_CHANGES], has_hint=False)
@@ -104,7 +104,7 @@ def _check_named(run: AgentContext, **values: str | None) -> None:
             )
 
 
-async def _undo_memory(run: AgentContext, recent: History, word: str) -> None:
+async def _undo_memory(run: AgentContext, history: History, word: str) -> None:
     """Revert the last change of a memory.
 
     Unlike `restore`, this also reverts storing.
@@ -113,9 +113,9 @@ async def _undo_memory(run: AgentContext, recent: History, word: str) -> None:
         await restore(run, word)
         return
     (memory_id,) = await resolve_ids(run.service, [word], forgotten=True)
-    last = await recent.find_last(memory_id)
+    last = await history.find_last(memory_id)
     is_taken_back = last is not None and (last.verb == "stored" or DECISION in last.fields or find_version(last) != "")
-    if last is None or not is_taken_back or await recent.is_replaced(memory_id):
+    if last is None or not is_taken_back or await history.is_replaced(memory_id):
         await restore(run, memory_id)
         return
     single = replace(last, parts=tuple(part for part in last.parts if part.record_id == memory_id))
@@ -129,12 +129,12 @@ async def _undo_memory(run: AgentContext, recent: History, word: str) -> None:
 
 
 async def _find_changes(
-    recent: History, change: str | None, session: str | None, import_id: str | None, *, is_known: bool = False
+    history: History, change: str | None, session: str | None, import_id: str | None, *, is_known: bool = False
 ) -> list[MemoryChange]:
     """Return the changes to take back, newest first.
 
     Args:
-        recent: History of the agent's memories.
+        history: History of the agent's memories.
         change: Number of a change, or None.
         session: Session ID, or None.
         import_id: ID of an import, or None.
@@ -146,17 +146,17 @@ async def _find_changes(
     hint = "Run agent-memory undo to list the last changes; older ones are in agent-memory show --history ID."
     if change is not None:
         number = int(change.lstrip("#"))
-        if (single := await recent.find_change(number)) is None:
+        if (single := await history.find_change(number)) is None:
             raise UnknownIdError(f"No change has the number {number}.", recovery=hint)
         return [single]
-    if not (changes := await recent.list_session(session or import_id or "")) and not is_known:
+    if not (changes := await history.list_session(session or import_id or "")) and not is_known:
         source = f"session {session!r}" if session is not None else f"import {import_id!r}"
         raise UnknownIdError(f"No change is known of the {source}.", recovery=hint)
     return changes
 
 
 def _count_changes(changes: "Sequence[MemoryChange]", *, is_import: bool) -> list[str]:
-    """Return the number of changes, of an import that of its memories."""
+    """Return the counted changes; for an import, its counted memories."""
     memory_ids = {part.record_id for change in changes for part in change.parts}
     if not changes:
         return []

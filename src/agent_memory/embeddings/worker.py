@@ -124,7 +124,7 @@ class EmbeddingWorker:
         self._rest_ends = 0.0
         self._closing = False
         self._wanted = False  # a caller waits for the model
-        self._has_query = False  # a query had no model
+        self._has_query = False  # True after a query that found no loaded model
         self._finishing = False  # a session ends: the model is loaded only for a text that needs it
         self._least = 0  # texts that may be left due then
         self._is_warm = False  # the first texts after loading have their vectors

@@ -42,9 +42,9 @@ _READ_BYTES: Final = 64 << 10
 """Up to which an array is read instead of mapped: each mapping holds a descriptor, and a process may have 256 on
 macOS and 1,024 on Linux, and a segment of a million records has some fifty arrays, most of them small."""
 _MAPPED_BYTES: Final = 16 << 20
-"""From which on an array is always mapped, however many others are."""
+"""Bytes from which an array is always mapped."""
 _MAPPED_SHARE: Final = 0.25
-"""Share of the descriptors of this process that mappings may hold; further small arrays are read."""
+"""Share of the process's descriptors for mappings; further small arrays are read."""
 _MAPPINGS: Final[weakref.WeakSet[mmap.mmap]] = weakref.WeakSet()
 _SUMS: Final = "sums.json"
 _HEAD_BYTES: Final = 128

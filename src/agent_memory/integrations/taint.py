@@ -33,7 +33,7 @@ OWN_PACKAGES: Final = frozenset(
 )
 """Packages whose tools note untrusted text themselves, by the trust of each record."""
 PASTED_TEXT: Final = "pasted text"
-"""What brings untrusted text into a conversation when the user pastes or attaches it."""
+"""Origin of text that the user pastes or attaches."""
 FILES: Final = "amplifier_module_tool_filesystem"
 """Package of the host's file tools."""
 LOCAL_TOOLS: Final = ("amplifier_module_tool_todo",)
@@ -89,7 +89,7 @@ class Taint:
             self.on_change()
 
     def restore(self, by: str, project: str, *, is_of_project: bool) -> None:
-        """Take over the mark of an earlier process, which is written already.
+        """Restore the origin that an earlier process noted and wrote.
 
         Args:
             by: What brought the text.

@@ -72,7 +72,7 @@ class PlanRow:
         new, known: Records to store, and records that are stored already.
         similar: New facts that resemble existing memories.
         untrusted: New records of low trust.
-        forgotten: Records that were forgotten or purged here, which they stay.
+        forgotten: Records that were forgotten or purged here; they stay so.
         earliest, latest: First and last time that the records state.
     """
 
@@ -126,7 +126,7 @@ class PlannedTalk(NamedTuple):
 
 
 class ImportedTalk(NamedTuple):
-    """A conversation that is stored now.
+    """Conversation of an import, and its number of stored turns.
 
     Attributes:
         form: Name of its format.
@@ -432,7 +432,7 @@ def _show_stored(progress: Callable[[int], object], before: int, done: FileInges
 def choose_format(sample: FileSample, form: str | None) -> ImportFormat | None:
     """Return the format of a file, or None for no content.
 
-    A format that is asked for is used for all files that have it, and for an only file in any case.
+    A requested format applies to the files that match it, and always to a single file.
     """
     if form is None:
         return find_format(sample)
@@ -450,5 +450,5 @@ def _read_stored(
             is_skipped = isinstance(part, FileConversation) and (not part.turns or part.key in skipped)
             if isinstance(part, ReceivedDocument | FileConversation) and not is_skipped:
                 yield part
-    except (ValidationError, *UNREADABLE):  # the plan names it
+    except (ValidationError, *UNREADABLE):  # the plan reports it
         return

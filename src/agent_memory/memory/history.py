@@ -270,7 +270,7 @@ class History:
     ) -> PastMemories:
         """Return memories as they were after a change.
 
-        What a compaction has folded is as it was later: edits and deletions of more than 30 days ago.
+        A compaction folds edits and deletions after 30 days. An older state shows the later text of these.
 
         Args:
             seq: Number of the change; None for the last one.

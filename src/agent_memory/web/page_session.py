@@ -46,7 +46,7 @@ class PageNotice:
     Attributes:
         text: Sentence for the person.
         undo: Numbers of the changes that an undo takes back.
-        candidate_id: Rejected note or proposal that an undo lets wait again.
+        candidate_id: Rejected note or proposal that an undo returns to the inbox.
         import_id: Session of an import that an undo takes back.
         undo_name: Name of the button.
         hints: Further sentences, such as similar memories that stayed.
@@ -84,7 +84,7 @@ class PageSession:
         csrf: Secret of each form.
         last_act: Notice of the last act that can be taken back.
         uploads: Files to import.
-        rejected: Rejected notes and proposals by ID; no file has them any more.
+        rejected: Rejected notes and proposals by ID; they are in no file.
     """
 
     agent_id: str

@@ -27,7 +27,7 @@ _EVERY_STATE: Final[frozenset[RecordState]] = frozenset({"valid", "superseded", 
 _NONE: Final = "-"
 """Subject of memories without a project."""
 _LEAST_WIDTH: Final = 0.4
-"""Least width of a bar, in percent: a click has to reach it."""
+"""Least width of a bar, in percent, so that a click hits it."""
 
 
 async def show_time(page: PageSession, request: Request) -> PageView:

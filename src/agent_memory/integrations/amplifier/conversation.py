@@ -397,7 +397,7 @@ class Conversation:
         await self.emit("memory:degraded", payload("memory:degraded", {**fields, **common}))
 
     async def _note_message(self, data: dict[str, Any], hear: Callable[[str], Awaitable[None]]) -> None:
-        """Record a message from the user's side; only typed text is passed on."""
+        """Record a message from the user's side; pass on only typed text."""
         self._seen.add("user", data.get("prompt"))
         await self.read_context()
         self._seen.has_turn = True

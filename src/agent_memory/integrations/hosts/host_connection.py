@@ -49,7 +49,7 @@ class HostChange:
         return "\n".join(lines)
 
     def check(self) -> None:
-        """Check that the file is as it was.
+        """Check that the file is unchanged.
 
         Raises:
             ConfigurationError: Another program changed it.
@@ -63,7 +63,7 @@ class HostChange:
         """Write the file; return its backup, or None.
 
         Raises:
-            StorageError: It cannot be written; it is as it was.
+            StorageError: It cannot be written; it is unchanged.
         """
         path, backup = self.host.file, None
         make_private_folder(path.parent)
@@ -82,7 +82,7 @@ class HostChange:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionChange:
-    """Changes of all files of a host that are not made yet.
+    """Planned changes of all files of a host.
 
     Attributes:
         files: Changes of the files with a difference.
@@ -109,7 +109,7 @@ class ConnectionChange:
 
         Raises:
             ConfigurationError: A file was changed meanwhile; nothing was written.
-            StorageError: A file cannot be written; it is as it was.
+            StorageError: A file cannot be written; it is unchanged.
         """
         for change in self.files:
             change.check()

@@ -37,7 +37,7 @@ _HOST_TOOLS: Final[Mapping[str, tuple[str, str]]] = {
 _GEMINI_EVENTS: Final = frozenset({"BeforeAgent", "AfterTool", "PreCompress"})
 
 UNKNOWN_TOOL: Final = CalledTool("unknown tool", "", None)
-"""Tool of a report that names none."""
+"""Tool of a report without a tool name."""
 
 
 @dataclass(frozen=True, slots=True)
