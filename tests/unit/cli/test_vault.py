@@ -308,7 +308,7 @@ def test_hostile_texts_make_safe_names_and_come_back(cli: Run, tmp_path: Path) -
     }
 
 
-def test_vault_of_all_fields_round_trips_into_a_fresh_agent(cli: Run, tmp_path: Path) -> None:
+def test_vault_with_all_fields_round_trips(cli: Run, tmp_path: Path) -> None:
     more: list[dict[str, Any]] = [
         {"topic": "db", "project": "Ü: x", "tags": ["2026", "true", "1.5", "a/b"], "pinned": True, "trust": "high"},
         {"metadata": {"id": "clash", "aliases": ["q", "---"], "deep": {"a": [1, None, True, "2026-01-01"]}}},

@@ -75,7 +75,7 @@ def test_load_past_records_moment_counts_lines_until_it(journal: Path, moment: s
     assert list_numbers(journal, None, moment) == ids
 
 
-def test_load_past_records_text_like_a_change_is_no_change(tmp_path: Path) -> None:
+def test_load_past_records_change_in_text_is_ignored(tmp_path: Path) -> None:
     text = '"op": "delete", "kind": "memory", "id": "mem-000000000001"\n--- {"seq": 7, "at": "x"'
     journal = write(tmp_path / "memories.yaml", (1, (put(1),)), (2, (put(2, text),)))
     assert list_numbers(journal) == [1, 2]
@@ -83,7 +83,7 @@ def test_load_past_records_text_like_a_change_is_no_change(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 17, 64])
-def test_load_past_records_each_number_of_many_lines_is_found(tmp_path: Path, count: int) -> None:
+def test_load_past_records_many_lines_finds_each_number(tmp_path: Path, count: int) -> None:
     path = tmp_path / "memories.yaml"
     content = Header.fresh().encode()
     content += b"".join(

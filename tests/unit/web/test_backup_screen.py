@@ -66,7 +66,7 @@ async def test_damaged_backup_is_named_and_cannot_be_restored(page: PageClient) 
     assert (await page.read(f"/backups/{file}"))["problems"]
 
 
-async def test_file_that_is_no_backup_of_the_agent_is_unknown(page: PageClient, root: Path) -> None:
+async def test_backup_screen_other_file_is_unknown(page: PageClient, root: Path) -> None:
     await page.store("The heron nests in May.")
     (root / "secret.zip").write_bytes(b"x")
     for name in ("secret.zip", "..%2fsecret.zip", "%2e%2e"):

@@ -34,7 +34,7 @@ async def test_dropped_file_shows_a_table_and_stores_nothing(page: PageClient) -
     assert await (await page.service()).storage.count() == 0
 
 
-async def test_confirmed_import_is_stored_with_low_trust_and_taken_back(page: PageClient) -> None:
+async def test_confirmed_import_has_low_trust_and_undo(page: PageClient) -> None:
     address = (await drop(page, MEM0.encode(), "mem0.json"))["address"]
     html = await page.post("/import/store", upload=address.rpartition("/")[2], new="1")
     assert "Stored 1 memory." in html

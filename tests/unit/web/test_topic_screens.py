@@ -50,7 +50,7 @@ async def test_topic_leads_from_each_claim_to_its_turn(talk: PageClient) -> None
     assert "aria-current" in await talk.get(data["notes"][1]["address"])
 
 
-async def test_entity_has_its_texts_and_a_graph_of_what_is_named_with_it(talk: PageClient) -> None:
+async def test_entity_screen_shows_texts_and_graph(talk: PageClient) -> None:
     entities = {entity["name"]: entity["id"] for entity in (await talk.read("/topics"))["entities"]}
     data = await talk.read(f"/entities/{entities['Tobias Reuter']}")
     assert data["entry_count"] >= 2

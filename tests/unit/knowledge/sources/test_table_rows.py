@@ -94,7 +94,7 @@ def test_database_in_an_archive_is_read(tmp_path: Path) -> None:
     assert texts(read(archive)) == ["Tea."]
 
 
-def test_database_with_changes_in_its_log_is_read_and_left_alone(tmp_path: Path) -> None:
+def test_database_with_log_is_read_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA journal_mode = WAL")

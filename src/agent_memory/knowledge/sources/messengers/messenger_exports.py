@@ -64,7 +64,7 @@ class _PersonNames:
         """Check that a person has the name of the user.
 
         Raises:
-            ValidationError: Nobody has it (`unknown_speaker`).
+            ValidationError: No speaker has it (`unknown_speaker`).
         """
         if self._me and self._names and self._me not in self._names and self._me not in known:
             raise ValidationError(

@@ -68,7 +68,7 @@ def test_slack_user_is_known_by_any_of_their_names(tmp_path: Path) -> None:
     assert turns(parts) == [("user", "Ines R", "Agreed."), ("person", "Tom", "Agreed.")]
 
 
-def test_slack_bot_under_the_name_of_the_user_is_not_the_user(tmp_path: Path) -> None:
+def test_slack_bot_with_users_name_has_low_trust(tmp_path: Path) -> None:
     bot = slack("U1", EVIL, bot_id="B1", subtype="bot_message", username="Ines R")
     parts = read(tmp_path, {"ledger/2026-03-02.json": [bot], "users.json": USERS}, me="Ines R")
     assert turns(parts) == [("unknown", "Ines R", EVIL)]
