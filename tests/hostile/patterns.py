@@ -82,8 +82,9 @@ class PatternCollection:
 
     def collect(self) -> None:
         """Import every module and note each pattern that is compiled, written in a call, or reachable."""
-        original = compiler.compile
+        original, make_late = compiler.compile, LatePattern.__init__
         compiler.compile = self._record(original)
+        LatePattern.__init__ = _note_maker(make_late)  # type: ignore[method-assign]
         try:
             names = list(filter(_load, _list_modules()))
             self._read_sources(names)
@@ -94,6 +95,7 @@ class PatternCollection:
                 reader(_EVERYTHING)
         finally:
             compiler.compile = original
+            LatePattern.__init__ = make_late  # type: ignore[method-assign]
 
     def choose_method(self, pattern: re.Pattern[Any]) -> str:
         """Return the only method that the code applies to the pattern, else the most expensive one."""
@@ -129,6 +131,10 @@ class PatternCollection:
                 frame.f_globals["__name__"].partition(".")[0] in {"re", "functools"}
                 or frame.f_globals["__name__"] == LatePattern.__module__
             ):
+                late = frame.f_locals.get("self")
+                if isinstance(late, LatePattern) and (maker := vars(late).get("maker")):
+                    self.places[compiled].add(maker)
+                    return compiled
                 frame = frame.f_back
             if frame.f_globals["__name__"].startswith(_OURS):
                 self.places[compiled].add(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
@@ -174,6 +180,20 @@ class PatternCollection:
                 self._names[pattern].add((module.__name__, name))
                 if pattern is not value or not self.places.get(pattern):
                     self.places[pattern].add(f"{module.__name__}:0")
+
+
+def _note_maker(make_late: Callable[..., None]) -> Callable[..., None]:
+    """Return a maker of late patterns that notes the place of its caller: the first user may be another module."""
+
+    def make_noted(late: Any, *arguments: Any) -> None:
+        make_late(late, *arguments)
+        frame: Any = inspect.currentframe()
+        frame = frame.f_back
+        while frame.f_globals["__name__"] == LatePattern.__module__:
+            frame = frame.f_back
+        late.maker = f"{frame.f_globals['__name__']}:{frame.f_lineno}"
+
+    return make_noted
 
 
 def _list_modules() -> list[str]:

@@ -19,5 +19,5 @@ def test_imports_in_small_have_every_figure(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_import_killed_five_times_equals_one_run() -> None:
-    figures = measure_process(turns=600, megabytes=4, kills=5)
+    figures = measure_process(turns=200, megabytes=2, kills=5)
     assert (figures["equal"], figures["imports"]) == (True, 1)
