@@ -439,6 +439,26 @@ async def test_http_server_needs_the_token_and_a_local_host_and_origin(root: Pat
         server.communicate()
 
 
+@pytest.mark.enable_socket
+async def test_second_server_of_a_port_leaves_the_token(root: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    command = [*COMMAND, "--http", "--port", str(port), "-a", "bob", "--root", str(root)]
+    server = await asyncio.to_thread(subprocess.Popen, command, stderr=subprocess.PIPE)
+    try:
+        token = await _wait_for_token(root, port)
+        second = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60)
+        assert second.returncode != 0
+        assert "in use" in second.stderr
+        assert "Bearer token" not in second.stderr
+        assert (root / "_mcp" / f"{port}.token").read_text() == token
+    finally:
+        server.terminate()
+        server.communicate()
+    assert list((root / "_mcp").iterdir()) == []
+
+
 async def _wait_for_token(root: Path, port: int) -> str:
     path, deadline = root / "_mcp" / f"{port}.token", time.monotonic() + 60
     while time.monotonic() < deadline:

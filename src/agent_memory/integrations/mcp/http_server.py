@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 from typing import TYPE_CHECKING, Final
 
@@ -13,11 +12,12 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
-from agent_memory.files.atomic import make_private_folder, opened, translated, write_all
+from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.integrations.mcp.server import build_server
 from agent_memory.integrations.mcp.server_session import MAX_CLIENTS
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from pathlib import Path
 
@@ -39,6 +39,30 @@ class StartToken:
         """Return the access of the right token, else None."""
         is_right = hmac.compare_digest(token.encode(), self._token.encode())
         return AccessToken(token=token, client_id="local", scopes=[]) if is_right else None
+
+
+class TokenServer(uvicorn.Server):
+    """Server whose token is in a file while its port is bound.
+
+    A port in use ends the process before, so that the token of the server there stays.
+    """
+
+    def __init__(self, config: uvicorn.Config, path: Path, token: str, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._path, self._token, self._announce = path, token, announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Bind the port, then write the token and announce the server."""
+        await super().startup(sockets)
+        make_private_folder(self._path.parent)
+        with translated(self._path, "write"):
+            replace_file(self._path, self._token.encode(), durable=False)
+        self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Delete the token, then release the port."""
+        self._path.unlink(missing_ok=True)
+        await super().shutdown(sockets)
 
 
 async def serve_http(session: ServerSession, root: Path, port: int, announce: Callable[[str, Path], None]) -> None:
@@ -68,19 +92,9 @@ async def serve_http(session: ServerSession, root: Path, port: int, announce: Ca
             allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
         ),
     )
-    path = _write_token(root, port, token)
-    try:
-        announce(address, path)
-        await uvicorn.Server(uvicorn.Config(app, _HOST, port, log_level="warning", access_log=False)).serve()
-    finally:
-        path.unlink(missing_ok=True)
-        await session.close()
-
-
-def _write_token(root: Path, port: int, token: str) -> Path:
     path = root / TOKENS / f"{port}.token"
-    make_private_folder(path.parent)
-    with translated(path, "write"), opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
-        os.fchmod(descriptor, 0o600)
-        write_all(descriptor, token.encode())
-    return path
+    config = uvicorn.Config(app, _HOST, port, log_level="warning", access_log=False)
+    try:
+        await TokenServer(config, path, token, lambda: announce(address, path)).serve()
+    finally:
+        await session.close()
