@@ -101,6 +101,7 @@ async def purge_records(page: PageSession, form: PageForm) -> ActResult:
             "Nothing was purged: other records would be deleted than the preview showed.",
             recovery="Open the preview again.",
         )
+    page.uploads.delete_all()
     receipt = await purging.run(plan, page.caller)
     state = "Every byte of every file was searched." if receipt.is_clean else "Not all of it is gone: see below."
     return ActResult(f"/purge/{receipt.purge_id}", PageNotice(f"Purged {counted(len(plan.ids), 'record')}. {state}"))

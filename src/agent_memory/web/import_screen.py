@@ -22,6 +22,7 @@ from agent_memory.web.page_view import ActResult, PageForm, PageView
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
 
     from starlette.requests import Request
 
@@ -67,9 +68,14 @@ async def show_upload(page: PageSession, request: Request) -> PageView:
 async def _view_upload(page: PageSession, upload_id: str, options: Mapping[str, str]) -> PageView:
     service = await page.open()
     asked = {"me": options.get("me", "").strip(), "dates": options.get("dates", "")}
-    tree = await asyncio.to_thread(_open_upload, page, upload_id, asked)
-    async with page.open_knowledge() as knowledge:
-        plan = await BulkImport(knowledge, service, page.caller).plan(tree, None, int)
+    path = page.uploads.get_path(upload_id)
+    try:
+        tree = await asyncio.to_thread(_open_upload, path, asked)
+        async with page.open_knowledge() as knowledge:
+            plan = await BulkImport(knowledge, service, page.caller).plan(tree, None, int)
+    except ValidationError:
+        page.uploads.delete_all()
+        raise
     data = {
         "agent_id": page.agent_id,
         "upload_id": upload_id,
@@ -80,13 +86,12 @@ async def _view_upload(page: PageSession, upload_id: str, options: Mapping[str, 
     return PageView("import_table", {**data, **view_plan(plan)}, address="/import")
 
 
-def _open_upload(page: PageSession, upload_id: str, asked: Mapping[str, str]) -> SourceTree:
+def _open_upload(path: Path, asked: Mapping[str, str]) -> SourceTree:
     """Return the files of an upload.
 
     Raises:
         ValidationError: It is an export of this program, or a broken archive.
     """
-    path = page.uploads.get_path(upload_id)
     tree = open_source("-", path.read_bytes()) if path.name == _PASTED else open_source(str(path))
     if len(tree.files) == 1 and take_sample(next(iter(tree.files.values())), tree).is_own_export():
         raise ValidationError(
@@ -103,14 +108,15 @@ async def store_upload(page: PageSession, form: PageForm) -> ActResult:
     """Store what the table showed, as one import that can be undone."""
     service, upload_id = await page.open(), form.get_text("upload")
     asked = {"me": form.get_text("me"), "dates": form.get_text("dates")}
-    tree = await asyncio.to_thread(_open_upload, page, upload_id, asked)
     caller = replace(page.caller, session_id=new_import_session())
-    async with page.open_knowledge() as knowledge:
-        bulk = BulkImport(knowledge, service, caller)
-        plan = await bulk.plan(tree, None, int)
-        _check_plan(plan, form)
-        stored = await bulk.store(tree, plan, int, holds_facts=form.get_text("review") == "on")
-        await runner_of(knowledge, service, caller, at_once=True).run()
+    with page.uploads.claim_path(upload_id) as path:
+        tree = await asyncio.to_thread(_open_upload, path, asked)
+        async with page.open_knowledge() as knowledge:
+            bulk = BulkImport(knowledge, service, caller)
+            plan = await bulk.plan(tree, None, int)
+            _check_plan(plan, form)
+            stored = await bulk.store(tree, plan, int, holds_facts=form.get_text("review") == "on")
+            await runner_of(knowledge, service, caller, at_once=True).run()
     hints = ["They have low trust until you accept them: Decisions lists them."] if stored["waiting"] else []
     return ActResult("/import", PageNotice(describe_stored(stored), hints=tuple(hints), import_id=caller.session_id))
 
@@ -132,6 +138,7 @@ async def undo_import(page: PageSession, form: PageForm) -> ActResult:
     service, import_id = await page.open(), form.get_text("import")
     if not import_id.startswith(IMPORT_PREFIX):
         raise ValidationError("This is not an import; nothing was changed.", code="usage")
+    page.uploads.delete_all()
     changes = await service.history.list_session(import_id)
     caller = replace(page.caller, session_id=new_import_session())
     async with page.open_knowledge() as knowledge:

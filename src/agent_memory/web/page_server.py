@@ -17,7 +17,7 @@ from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.web.application import build_application
 from agent_memory.web.guard import ENTER
 from agent_memory.web.page_view import load_templates
-from agent_memory.web.temporary_files import write_opening
+from agent_memory.web.temporary_files import sweep_uploads, write_opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +49,7 @@ async def serve_page(
     Raises:
         ConfigurationError: The port is in use.
     """
+    sweep_uploads()
     listening = _listen(port)
     port = listening.getsockname()[1]
     last = time.monotonic()

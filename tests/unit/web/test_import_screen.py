@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import tempfile
 import zipfile
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from agent_memory.web import temporary_files
 from tests.unit.web.conftest import ORIGIN
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
     from tests.unit.web.conftest import PageClient
 
@@ -41,7 +45,7 @@ async def test_confirmed_import_has_low_trust_and_undo(page: PageClient) -> None
     service = await page.service()
     (memory,) = await service.searcher.list_all()
     assert (memory.content, memory.trust) == ("The heron nests in May.", "low")
-    assert (await page.read(address))["new"] == 0
+    await page.get(address, 404)  # its plain text is deleted
     import_id = html.partition('class="notice"')[2].partition('name="import" value="')[2].partition('"')[0]
     assert "Took back 1 memory." in await page.post("/import/undo", **{"import": import_id})
     assert await service.searcher.list_all() == []
@@ -73,9 +77,9 @@ async def test_pasted_list_shows_the_same_table(page: PageClient) -> None:
 
 
 async def test_memory_that_changed_since_the_table_refuses_the_import(page: PageClient) -> None:
-    first, second = [(await drop(page, MEM0.encode(), "mem0.json"))["address"].rpartition("/")[2] for _ in range(2)]
-    await page.post("/import/store", upload=first, new="1")
-    await page.post("/import/store", 409, upload=second, new="1")
+    for status in (303, 409):
+        upload = (await drop(page, MEM0.encode(), "mem0.json"))["address"].rpartition("/")[2]
+        await page.post("/import/store", status, upload=upload, new="1")
 
 
 async def test_upload_without_the_secret_of_the_page_is_refused(page: PageClient, reader: PageClient) -> None:
@@ -94,15 +98,72 @@ async def test_import_after_its_undo_stores_it_again(page: PageClient) -> None:
         assert await (await page.service()).searcher.list_all() == []
 
 
-async def test_names_of_uploads_stay_in_their_folder(page: PageClient) -> None:
-    names = ("../../../etc/passwd", "..\\..\\x.json", "/abs.json", ".hidden", "..", "", "a" * 400)
-    addresses = [(await drop(page, MEM0.encode(), name))["address"] for name in names]
-    paths = [page.session.uploads.get_path(address.rpartition("/")[2]) for address in addresses]
-    assert len({path.parent.parent for path in paths}) == 1
-    folder = paths[0].parent.parent
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../../etc/mem.json", "..\\..\\x.json", "/abs.json", ".hidden", "..", "", "a" * 400, "m\0.json", "m\n.json",
+        "鷺" * 200 + ".json", "😀" * 100, "m." + "鷺" * 200, "a" * 300 + ".json", "\0",
+    ],
+)  # fmt: skip
+async def test_name_of_an_upload_stays_in_its_folder(page: PageClient, name: str) -> None:
+    address = (await drop(page, MEM0.encode(), name))["address"]
+    path = page.session.uploads.get_path(address.rpartition("/")[2])
+    assert path.read_bytes() == MEM0.encode()
+    assert (path.suffix == ".json") == name.endswith(".json")
+    folder = path.parent.parent
     assert folder.stat().st_mode & 0o777 == 0o700
     page.session.uploads.close()
     assert not folder.exists()
+
+
+async def test_upload_is_deleted_once_its_use_ended(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def upload(content: bytes = MEM0.encode(), name: str = "mem0.json") -> tuple[str, Path]:
+        upload_id = (await drop(page, content, name))["address"].rpartition("/")[2]
+        return upload_id, page.session.uploads.get_path(upload_id)
+
+    _, earlier = await upload()
+    upload_id, path = await upload()
+    folder = path.parent.parent
+    assert not earlier.exists()  # the next one was dropped
+    await page.post("/import/store", upload=upload_id, new="1")
+    assert list(folder.iterdir()) == []
+    await upload()
+    memory_id = (await (await page.service()).searcher.list_all())[0].id
+    await page.post("/purge/run", id=memory_id, planned=memory_id, sure="on")
+    assert list(folder.iterdir()) == []
+    upload_id, _ = await upload()
+    await page.post("/import/store", 409, upload=upload_id, new="7")
+    assert list(folder.iterdir()) == []
+    upload_id, _ = await upload(b"\x00\x01\x02", "photo.png")
+    await page.get(f"/import/{upload_id}", 400)
+    await drop(page, b"", "empty.json", 400)
+    monkeypatch.setattr(temporary_files, "MAX_UPLOAD", 10)
+    await drop(page, b"x" * 11, "x.txt", 400)
+    assert list(folder.iterdir()) == []
+
+
+async def test_upload_that_the_disk_refuses_says_why(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int, _content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(temporary_files, "write_all", refuse)
+    assert "No space" in (await drop(page, MEM0.encode(), "mem0.json", 400))["problem"]
+
+
+async def test_start_deletes_uploads_of_killed_processes(
+    page: PageClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    stale = tmp_path / "agent-memory-import-stale" / "0"
+    stale.mkdir(parents=True)
+    (stale / "mem0.json").write_bytes(MEM0.encode())
+    (tmp_path / "agent-memory-import-link").symlink_to(tmp_path)
+    address = (await drop(page, MEM0.encode(), "mem0.json"))["address"]
+    path = page.session.uploads.get_path(address.rpartition("/")[2])
+    assert path.is_relative_to(tmp_path)
+    temporary_files.sweep_uploads()
+    assert not stale.parent.exists()
+    assert path.exists()  # its page runs
 
 
 async def test_files_that_are_no_import_say_why(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
