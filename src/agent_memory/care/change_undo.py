@@ -23,10 +23,19 @@ class ChangeUndo:
     def __init__(self, service: MemoryService) -> None:
         self._service = service
 
-    async def take_back(self, changes: Iterable[MemoryChange], caller: Caller) -> AsyncIterator[UndoneChange]:
-        """Take changes back in their order, and yield each outcome."""
+    async def take_back(
+        self, changes: Iterable[MemoryChange], caller: Caller, *, is_import: bool = False
+    ) -> AsyncIterator[UndoneChange]:
+        """Take changes back in their order, and yield each outcome.
+
+        Args:
+            changes: Changes to take back.
+            caller: Session that asks for it.
+            is_import: True to leave out document versions that were withdrawn with their import.
+        """
         for change in changes:
-            yield await self._take_back(change, caller)
+            if not (is_import and find_version(change) and await self._service.history.is_taken_back(change)):
+                yield await self._take_back(change, caller)
         await self.show_documents()
 
     async def show_documents(self) -> None:

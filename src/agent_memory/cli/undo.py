@@ -82,7 +82,7 @@ async def undo(
     undone = []
     with run.screen.progress() as progress:
         bar = progress.add_task("Taking back", total=len(chosen))
-        async for outcome in ChangeUndo(run.service).take_back(chosen, run.caller):
+        async for outcome in ChangeUndo(run.service).take_back(chosen, run.caller, is_import=bool(withdrawn)):
             undone.append(outcome)
             progress.advance(bar)
     _show_outcome(run, undone, withdrawn=withdrawn)

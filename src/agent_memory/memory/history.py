@@ -489,11 +489,12 @@ class History:
             return []
         parts = [part for part in await self.load_changes(sessions.keys()) if _is_visible(part)]
         parts.sort(key=lambda part: part.seq)
+        ends = _find_ends(parts)
         changes, removed = list[MemoryChange](), set[str]()
         for seq, together in groupby(parts, key=lambda part: part.seq):
             same = tuple(together)
             is_return = all(part.record_id in removed for part in same)
-            changes.append(MemoryChange(seq, same[0].at, _find_session(same, sessions), same, is_return))
+            changes.append(MemoryChange(seq, same[0].at, _find_session(same, sessions, ends), same, is_return))
             removed.update(part.record_id for part in same if part.after is None)
         return changes[::-1]
 
@@ -545,14 +546,28 @@ def _is_visible(part: RecordChange[Memory]) -> bool:
     return is_decided or not get_differing_fields(part.before, part.after).keys() <= hidden
 
 
-def _find_session(parts: Sequence[RecordChange[Memory]], sessions: dict[str, list[tuple[str, str]]]) -> str:
-    """Return the session of the first event at or after a change.
+def _find_ends(parts: Sequence[RecordChange[Memory]]) -> dict[tuple[str, int], str]:
+    """Return times of next changes, by memory and number of a change."""
+    ends, next_times = dict[tuple[str, int], str](), dict[str, str]()
+    for part in reversed(parts):
+        if part.record_id in next_times:
+            ends[part.record_id, part.seq] = next_times[part.record_id]
+        next_times[part.record_id] = to_text(part.at)
+    return ends
 
-    An event is logged after its change.
+
+def _find_session(
+    parts: Sequence[RecordChange[Memory]],
+    sessions: dict[str, list[tuple[str, str]]],
+    ends: dict[tuple[str, int], str],
+) -> str:
+    """Return the session of the first event between a change and the next.
+
+    An event is logged after its change. Items of documents are stored without an event.
     """
     for part in parts:
-        made_at = to_text(part.at)
+        made_at, end = to_text(part.at), ends.get((part.record_id, part.seq), "")
         later = [named for named in sessions.get(part.record_id, ()) if named[0] >= made_at]
-        if later:
+        if later and (not end or min(later)[0] < end):
             return min(later)[1]
     return UNKNOWN_SESSION

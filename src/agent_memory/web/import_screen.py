@@ -143,7 +143,7 @@ async def undo_import(page: PageSession, form: PageForm) -> ActResult:
     caller = replace(page.caller, session_id=new_import_session())
     async with page.open_knowledge() as knowledge:
         withdrawn: dict[str, Any] = await withdraw_import(knowledge, service, import_id, caller)
-    undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, caller)]
+    undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, caller, is_import=True)]
     memories = len({memory_id for outcome in undone for memory_id in outcome.changed_ids})
     names = [
         (memories, "memory", "memories"),

@@ -390,3 +390,19 @@ def test_round_trip_of_500_notes_is_equal(cli: Run, tmp_path: Path) -> None:
     first, second = (read_all(tmp_path / name / "memories") for name in ("first", "second"))
     assert len(first) == len(lines)
     assert second == first
+
+
+def test_undo_of_an_edited_document_restores_the_ingested_one(cli: Run, tmp_path: Path) -> None:
+    source, notes = tmp_path / "runbook.md", tmp_path / "notes"
+    source.write_text("# Runbook\n\nBackups run at 02:00 UTC.\n", encoding="utf-8")
+    cli("ingest", str(source), "-a", "eve")
+    cli("export", "--vault", str(notes), "-a", "eve")
+    edit(notes / "documents/runbook.md", "02:00", "04:00")
+    answer = document(cli("import", str(notes), "-a", "eve", "--yes", "--json"))
+    import_id = answer["documents"]["import"]
+    changes = document(cli("undo", "-a", "eve", "--json"))["changes"]
+    assert [change["what"] for change in changes if change["session"] == import_id] == ["changed"]
+    cli("undo", "--import", import_id, "--yes", "-a", "eve")
+    found = cli("search", "backups", "-a", "eve").stdout
+    assert "02:00" in found
+    assert "04:00" not in found
