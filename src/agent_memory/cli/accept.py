@@ -53,10 +53,14 @@ async def _accept_import(run: AgentContext, import_id: str) -> None:
             recovery=f"Run `agent-memory inbox --accept {import_id}` for what waits.",
         )
     raised = [memory.id for memory in memories if memory.trust == "low"]
-    run.begin_import()
+    if raised:
+        run.begin_import()
     for memory_id in raised:
         await run.service.update(memory_id, {"trust": "medium"}, run.caller)
     run.screen.document({"agent_id": run.service.agent_id, "id": import_id, "memories": raised})
+    if not raised:
+        run.screen.show("They are accepted already.")
+        return
     run.screen.show(f"{counted(len(raised), 'memory has', 'memories have')} medium trust now.")
     run.hint_undo(f"--import {run.caller.session_id}")
 

@@ -124,7 +124,15 @@ async def _store(
         from agent_memory.knowledge.session_backfill import TalkProposals
 
         propose = TalkProposals(run.service, run.caller).propose
-    with run.screen.show_steps("Storing", plan.new) as show:
+    undo = f"Undo: {run.build_undo(f'--import {run.caller.session_id}')}"
+    with run.screen.show_steps("Storing", plan.new) as show_step:
+
+        def show(count: int) -> None:
+            done = "1 is" if count == 1 else f"{count:,} are"
+            run.screen.last_words = lambda: f"Stopped; {done} stored. The same command continues. {undo}"
+            show_step(count)
+
+        show(0)
         stored = await bulk.store(tree, plan, show, holds_facts=choices.review, propose=propose)
     run.screen.note(describe_stored(stored), style="")
     if stored["waiting"]:
@@ -236,7 +244,9 @@ def _list_cells(form: str, kind: str, row: PlanRow) -> tuple[str, ...]:
 
 
 def _note_problems(run: AgentContext, plan: ImportPlan) -> None:
-    for problem in list_problems(plan)[:_MAX_PROBLEMS]:
-        run.screen.note(f"{one_line(problem['where'])} {problem['problem']}.")
-    if len(plan.problems) > _MAX_PROBLEMS:
-        run.screen.note(f"… and {len(plan.problems) - _MAX_PROBLEMS:,} more; --json lists them all.")
+    problems = [f"{problem['where']} {problem['problem']}" for problem in list_problems(plan)]
+    for texts in (plan.notes, problems):
+        for text in texts[:_MAX_PROBLEMS]:
+            run.screen.note(f"{one_line(text)}.")
+        if len(texts) > _MAX_PROBLEMS:
+            run.screen.note(f"… and {len(texts) - _MAX_PROBLEMS:,} more; --json lists them all.")

@@ -160,6 +160,8 @@ class ImportPlan:
         later: New conversations that are left for a later import.
         skipped: Keys of conversations that are not stored.
         problems: Places that cannot be imported, and why, by code.
+        details: Reasons with names from the file, by place.
+        notes: Sentences about what was guessed or could not be used.
         left_out: Names of files and places that are not content.
         similar: IDs of similar memories by the text of a new one.
     """
@@ -171,6 +173,8 @@ class ImportPlan:
     later: list[PlannedTalk] = field(default_factory=list)
     skipped: set[str] = field(default_factory=set)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    details: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     similar: dict[str, list[str]] = field(default_factory=dict)
 
@@ -271,11 +275,13 @@ class BulkImport:
         self, plan: ImportPlan, form: str, file: SourceFile, part: ImportPart, context: _PlanContext
     ) -> None:
         if isinstance(part, SkippedPart):
-            place = f"{part.place} of {file.name}"
+            place = f"{part.place} of {file.name}" if part.place else file.name
+            plan.details |= {place: part.detail} if part.detail else {}
             plan.left_out.append(place) if part.code == LEFT_OUT else plan.problems.append((place, part.code))
         elif isinstance(part, FileConversation) and not part.turns:
             plan.left_out.append(f"{part.title or part.key} of {file.name}")
         elif isinstance(part, FileConversation):
+            plan.notes += [f"{file.name}: {part.note}"] if part.note else []
             counts = PlanRow()
             stored_count = await self._count_known(part)
             await asyncio.to_thread(_count_turns, counts, part, stored_count, context.show)
@@ -293,6 +299,7 @@ class BulkImport:
 
     def _plan_fact(self, plan: ImportPlan, form: str, file: SourceFile, fact: ImportedFact) -> None:
         place = f"{fact.place} of {file.name}" if fact.place else file.name
+        plan.notes += [f"{place} {fact.note}"] if fact.note else []
         try:
             plan.facts.append(PlannedFact(form, self._build_memory(form, file, fact), place))
         except ValidationError:

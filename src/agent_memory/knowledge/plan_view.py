@@ -25,12 +25,14 @@ _WHY: Final = {
     "damaged_part": "is damaged, or of another form",
     "encrypted": "is encrypted",
     "invalid": "is empty or too long for a memory",
+    "no_text": "has no text",
     "no_text_column": "has no column named content or text: add --columns text=NAME",
     "not_followed": "is not in this import",
     "not_text": "is not text in UTF-8",
     "only_secret": "is only a secret, which is never stored",
     "to_convert": "has to be converted to text or Markdown first, for example with pandoc or pdftotext",
     "too_long": "is too large",
+    "unknown_column": "has no column with a name of --columns",
     "unknown_speaker": "has no speaker with the name of --me",
     "too_many": "and what follows are more files than one import reads",
 }
@@ -45,6 +47,7 @@ def view_plan(plan: ImportPlan) -> dict[str, Any]:
         "similar": plan.similar,
         "left_out": plan.left_out,
         "problems": list_problems(plan),
+        "notes": plan.notes,
         "stored": {},
     }
 
@@ -62,7 +65,10 @@ def list_times(row: PlanRow) -> list[tuple[str, datetime | None]]:
 
 def list_problems(plan: ImportPlan) -> list[dict[str, str]]:
     """Return the places that cannot be imported, with reasons."""
-    return [{"where": where, "problem": _WHY.get(code, code), "code": code} for where, code in plan.problems]
+    return [
+        {"where": where, "problem": plan.details.get(where) or _WHY.get(code, code), "code": code}
+        for where, code in plan.problems
+    ]
 
 
 def describe_stored(stored: Counter[str]) -> str:

@@ -185,8 +185,10 @@ def test_import_killed_and_repeated_equals_one_run(cli: Run, tmp_path: Path, mon
         return await store(*arguments)
 
     monkeypatch.setattr(ingest, "store_new", store_once)
-    for _ in range(2):
-        cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", code=130)
+    for count in ("100 are", "0 are"):
+        told = cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", code=130).stderr
+        assert f"Stopped; {count} stored. The same command continues." in told
+    assert "Undo: agent-memory undo --import import-" in told
     monkeypatch.setattr(ingest, "store_new", store)
     resumed = document(cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", "--json"))
     assert resumed["stored"] == {"turns": 10}
@@ -309,3 +311,20 @@ def test_import_of_unknown_form_says_so(cli: Run, tmp_path: Path, name: str) -> 
 
 def test_import_of_empty_name_does_not_read_the_folder(cli: Run) -> None:
     assert "SOURCE is empty; nothing was imported." in cli("import", "", "-a", "eve", code=2).stderr
+
+
+def test_import_notes_guessed_and_unreadable_dates(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "chat.txt").write_text("3/2/26, 9:15 AM - Ines: Moved.\n3/2/26, 9:16 AM - Tom: Fine.\n")
+    (tmp_path / "a.csv").write_text("text,date\nLikes tea,soon\n")
+    told = cli("import", str(tmp_path / "chat.txt"), "-a", "eve", "--dry-run").stderr
+    assert "chat.txt: 3/2 was read as 2 March; add --dates dmy for 3 February." in told
+    answer = document(cli("import", str(tmp_path / "a.csv"), "-a", "eve", "--dry-run", "--json"))
+    assert answer["notes"] == ["line 2 of a.csv has no readable date"]
+
+
+def test_accept_import_twice_changes_nothing(cli: Run) -> None:
+    imported = document(cli("import", "-", "-a", "eve", "--yes", "--json", given=PASTED))["import"]
+    cli("accept", imported, "-a", "eve")
+    told = cli("accept", imported, "-a", "eve")
+    assert "They are accepted already." in told.stdout
+    assert "Undo" not in told.stderr

@@ -105,10 +105,12 @@ class SkippedPart:
     Attributes:
         place: Where it is, such as "line 3".
         code: Why it cannot be read.
+        detail: Reason with names from the file; if empty, the code has the reason.
     """
 
     place: str
     code: str = "damaged_part"
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

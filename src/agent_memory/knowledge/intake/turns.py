@@ -122,6 +122,7 @@ class FileConversation:
     Attributes:
         turns: Turns in order; those of a long log are read again each time.
         metadata: What else the file says of it, as plain JSON.
+        note: What the reader guessed, as a sentence; empty for nothing.
     """
 
     title: str
@@ -130,6 +131,7 @@ class FileConversation:
     said_at: datetime | None = None
     form: str = field(default="", compare=False)
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    note: str = field(default="", compare=False)
 
 
 def read_message(value: Mapping[str, Any]) -> list[ReceivedTurn]:

@@ -36,6 +36,7 @@ class ImportedFact:
         tags: Tags of the memory.
         project: Name of the project, or empty.
         metadata: What else the file says, as plain JSON.
+        note: What the reader could not use, such as `has no readable date`; empty for nothing.
     """
 
     text: str
@@ -45,6 +46,7 @@ class ImportedFact:
     tags: tuple[str, ...] = ()
     project: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
 
 
 ImportPart = ImportedFact | FileConversation | ReceivedDocument | SkippedPart

@@ -160,6 +160,11 @@ def read_csv(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     first_line = text.partition("\n")[0]
     rows = csv.reader(io.StringIO(text), delimiter=max(_DELIMITERS, key=first_line.count))
     header = [name.strip() for name in next(rows, [])]
+    unknown = [name for name in tree.columns.values() if name.casefold() not in {known.casefold() for known in header}]
+    if unknown:
+        detail = f"has no column {', '.join(unknown)}; it has {', '.join(header)}"
+        yield SkippedPart("", "unknown_column", detail)
+        return
     columns = _map_columns(header, tree.columns)
     if "text" not in columns:
         raise ValidationError(
@@ -190,7 +195,7 @@ def _map_columns(header: list[str], named: Mapping[str, str]) -> dict[str, str]:
 def _read_csv_row(row: Mapping[str, str], columns: Mapping[str, str], place: str) -> ImportPart:
     values = {key: row.get(name, "").strip() for key, name in columns.items()}
     if not values["text"]:
-        return SkippedPart(place)
+        return SkippedPart(place, "no_text")
     date = values.get("date", "")
     said_at = parse_moment(float(date) if date.replace(".", "", 1).isdigit() else date)
     used = {name for key, name in columns.items() if key != "date" or said_at}
@@ -200,5 +205,5 @@ def _read_csv_row(row: Mapping[str, str], columns: Mapping[str, str], place: str
     return ImportedFact(
         values["text"], place, said_at, category if category in CATEGORIES else "note",
         clean_tags(values.get("tags", "").replace(";", ",")), values.get("project", "")[:100],
-        dict([*metadata.items()][:_MAX_VALUES]),
+        dict([*metadata.items()][:_MAX_VALUES]), "" if said_at or not date else "has no readable date",
     )  # fmt: skip

@@ -127,7 +127,8 @@ def test_csv_columns_are_found_by_their_usual_names(tmp_path: Path) -> None:
     first, empty, last = read(path)
     assert (first.text, first.said_at.isoformat(), first.tags) == ("Likes tea;\nhot", "2026-01-05T00:00:00", ("a", "b"))
     assert first.metadata == {"Mood": "good"}
-    assert empty == SkippedPart("line 4")
+    assert empty == SkippedPart("line 4", "no_text")
+    assert (first.note, last.note) == ("", "has no readable date")
     assert (last.said_at, last.metadata) == (None, {"Date": "soon"})
 
 
@@ -136,6 +137,15 @@ def test_csv_column_map_overrides_names(tmp_path: Path) -> None:
     path.write_text("id\tWas\tcontent\n1\tLikes tea\tx\n")
     [fact] = read(path, {"text": "was"})
     assert (fact.text, fact.metadata) == ("Likes tea", {"id": "1", "content": "x"})
+
+
+@pytest.mark.parametrize("key", ["text", "date"])
+def test_csv_unknown_column_is_named_with_existing_ones(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,date\nLikes tea,2026-01-05\n")
+    assert read(path, {key: "nope"}) == [
+        SkippedPart("", "unknown_column", "has no column nope; it has text, date"),
+    ]
 
 
 @pytest.mark.parametrize("content", ["a,b\n1,2\n", "", "\n"])

@@ -74,18 +74,19 @@ def read_whatsapp(text: str, name: str, *, me: str = "", order: DateOrder | None
         raise ValidationError(
             f"Nobody in {name} is called {me!r}.", code="unknown_speaker", recovery=f"Speakers: {', '.join(speakers)}."
         )
-    order = order or _find_order(lines)
-    if order is None and lines:
+    found_order = order or _find_order(lines)
+    if found_order is None and lines:
         raise ValidationError(
             f"The order of day and month in {name} is not certain.",
             code="ambiguous_dates",
             recovery="Add --dates dmy or --dates mdy.",
         )
-    turns = [_make_turn(line, order, is_user=line.speaker == me) for line in lines]
+    note = "" if order else _describe_order(lines, found_order)
+    turns = [_make_turn(line, found_order, is_user=line.speaker == me) for line in lines]
     begun = "\n".join((lines[0].match[0], lines[0].speaker)) if lines else ""
     key = hashlib.sha256(begun.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     said_at = next((turn.said_at for turn in turns if turn.said_at), None)
-    return FileConversation(name, f"whatsapp:{key}", turns, said_at, "whatsapp")
+    return FileConversation(name, f"whatsapp:{key}", turns, said_at, "whatsapp", note=note)
 
 
 def _make_turn(line: _StampedLine, order: DateOrder | None, *, is_user: bool) -> ReceivedTurn:
@@ -131,6 +132,18 @@ def _find_order(lines: Sequence[_StampedLine]) -> DateOrder | None:
     orders: tuple[DateOrder, DateOrder] = ("dmy", "mdy")
     rising = [order for order in orders if _is_rising([_read_time(line, order) for line in lines])]
     return rising[0] if len(rising) == 1 else None
+
+
+def _describe_order(lines: Sequence[_StampedLine], order: DateOrder | None) -> str:
+    """Return how the first date was read, or "" if the dates themselves tell."""
+    is_certain = any(max(line.date[:2]) > _MONTHS or line.match["mark"] == "." for line in lines)
+    said_at = None if is_certain or not lines else _read_time(lines[0], order)
+    flipped: DateOrder = "dmy" if order == "mdy" else "mdy"
+    flipped_at = _read_time(lines[0], flipped) if said_at else None
+    if said_at is None or flipped_at is None or said_at == flipped_at:
+        return ""
+    date = f"{lines[0].match['first']}{lines[0].match['mark']}{lines[0].match['second']}"
+    return f"{date} was read as {said_at:%-d %B}; add --dates {flipped} for {flipped_at:%-d %B}"
 
 
 def _is_american(line: _StampedLine) -> bool:

@@ -86,6 +86,24 @@ def test_uncertain_order_is_asked_for() -> None:
     assert read_whatsapp(text, "chat", order="mdy").said_at == datetime.fromisoformat("2026-02-03T18:40")
 
 
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("3/2/26, 9:15 AM - Ines: one\n", "3/2 was read as 2 March; add --dates dmy for 3 February"),
+        (
+            "02/03/2026, 18:40 - Ines: one\n05/03/2026, 18:40 - Tom: two\n01/04/2026, 18:40 - Tom: three\n",
+            "02/03 was read as 2 March; add --dates mdy for 3 February",
+        ),
+        ("3/2/26, 9:15 AM - Ines: one\n3/14/26, 9:15 AM - Tom: two\n", ""),
+        ("02.03.26, 19:10 - Dev: one\n", ""),
+        ("2026-02-03, 19:10 - Dev: one\n", ""),
+    ],
+)
+def test_guessed_order_is_noted(text: str, note: str) -> None:
+    assert read_whatsapp(text, "chat").note == note
+    assert read_whatsapp(text, "chat", order="mdy").note == ""
+
+
 def test_impossible_day_has_no_time() -> None:
     text = "14/03/2026, 18:40 - Ines: one\n31/02/2026, 18:41 - Tom: two\n"
     assert [turn.said_at for turn in read_whatsapp(text, "chat").turns] == [
