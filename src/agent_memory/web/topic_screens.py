@@ -10,6 +10,7 @@ from agent_memory.errors import UnknownIdError
 from agent_memory.knowledge.entities.entity_repository import EntityReader
 from agent_memory.knowledge.pages.page_items import get_title
 from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.subjects import FILE
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.topics.markdown import parse, unescape
 from agent_memory.knowledge.topics.page import PageClaim
@@ -18,13 +19,13 @@ from agent_memory.redaction import quoted
 from agent_memory.web.page_view import PageView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from starlette.requests import Request
 
     from agent_memory.knowledge.entities.entity_repository import MergedEntity, TimelineEntry
     from agent_memory.knowledge.topics.page import Footnote, Line
-    from agent_memory.models import Episode
+    from agent_memory.models import Episode, Topic
     from agent_memory.web.page_session import PageSession
 
 _MAX_ENTITIES: Final = 100
@@ -45,8 +46,14 @@ async def show_topics(page: PageSession, _request: Request) -> PageView:
     async with page.open_knowledge() as knowledge:
         shown = await Pages(knowledge, service).list_shown()
         entities = await EntityReader(knowledge).all()
+    titles = Counter(map(get_title, shown))
     topics = [
-        {"name": topic.name, "title": get_title(topic), "description": topic.description, "items": len(topic.item_ids)}
+        {
+            "name": topic.name,
+            "title": _name_topic(topic, titles),
+            "description": topic.description,
+            "items": len(topic.item_ids),
+        }
         for topic in sorted(shown, key=lambda topic: (-len(topic.item_ids), topic.name))
     ]
     rows = [
@@ -60,6 +67,12 @@ async def show_topics(page: PageSession, _request: Request) -> PageView:
     ]
     data = {"agent_id": page.agent_id, "topics": topics, "entities": rows, "entity_count": len(entities)}
     return PageView("topics", data)
+
+
+def _name_topic(topic: Topic, titles: Mapping[str, int]) -> str:
+    """Return a title, with the file if another topic has the same title."""
+    title, file = get_title(topic), str(topic.metadata.get(FILE, ""))
+    return f"{title} ({file})" if file and titles[title] > 1 else title
 
 
 async def show_topic(page: PageSession, request: Request) -> PageView:

@@ -75,3 +75,37 @@ async def test_forgotten_turn_is_not_shown(talk: PageClient) -> None:
 @pytest.mark.parametrize("path", ["/topics/none", "/entities/ent-000000000000", "/turns/epi-000000000000"])
 async def test_unknown_record_is_an_error_with_a_hint(page: PageClient, path: str) -> None:
     assert "That did not work" in await page.get(path, 404)
+
+
+async def store_file(page: PageClient, name: str, content: str) -> None:
+    """Import a file through the screen."""
+    address = (await drop(page, content.encode(), name))["address"]
+    new = (await page.read(address))["new"]
+    await page.post("/import/store", upload=address.rpartition("/")[2], new=new)
+
+
+async def test_topics_with_one_title_show_their_files(page: PageClient) -> None:
+    for name, text in (("first.md", "The heron nests in May."), ("second.md", "The keel is made of larch.")):
+        await store_file(page, name, f"# Relations\n\n## Notes\n\n{text}\n")
+    titles = [topic["title"] for topic in (await page.read("/topics"))["topics"]]
+    assert sorted(titles) == ["Relations (first.md)", "Relations (second.md)"]
+
+
+async def test_tools_are_not_people(page: PageClient) -> None:
+    turns = [
+        {"role": "user", "name": "Ines", "content": "Run the release script on the harbour server."},
+        {"role": "tool", "name": "bash", "content": "The release script has finished on the harbour server."},
+    ]
+    await store_file(page, "chat.jsonl", "\n".join(map(json.dumps, turns)))
+    assert [entity["name"] for entity in (await page.read("/topics"))["entities"]] == ["Ines"]
+
+
+async def test_turn_without_speaker_is_of_an_unknown_speaker(page: PageClient) -> None:
+    names = [{"user": "U1", "username": "Ines"}, {}, {"user": "U2", "username": "Tom"}, {}]
+    messages = [
+        {"type": "message", "text": text, "ts": f"176732304{number}.000100", **names[number]}
+        for number, text in enumerate(TURNS)
+    ]
+    await store_file(page, "2026-01-02.json", json.dumps(messages))
+    descriptions = [topic["description"] for topic in (await page.read("/topics"))["topics"]]
+    assert ["an unknown speaker" in text for text in descriptions if text.startswith("Conversation")] == [True]

@@ -170,11 +170,16 @@ def resolve(
     return drafts
 
 
+def get_person_name(record: Episode | Resource) -> str:
+    """Return the name of a speaker, empty for a tool."""
+    return "" if getattr(record, "role", "") == "tool" else str(getattr(record, "speaker", ""))
+
+
 def resolve_speaker(turn: Episode, index: EntityMatcherIndex, now: datetime) -> EntityDrafts:
     """Return drafts of the entity of a turn's speaker, added to `index`."""
-    drafts = EntityDrafts()
-    if 0 < len(turn.speaker) <= MAX_NAME_CHARS:
-        speaker = ExtractedEntity(turn.speaker, "person", "high", 1.0, rule=SPEAKER)
+    drafts, name = EntityDrafts(), get_person_name(turn)
+    if 0 < len(name) <= MAX_NAME_CHARS:
+        speaker = ExtractedEntity(name, "person", "high", 1.0, rule=SPEAKER)
         _resolve_entity(turn, speaker, index, now, drafts)
     return drafts
 

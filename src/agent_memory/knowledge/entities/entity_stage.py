@@ -9,7 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
-from agent_memory.knowledge.entities.entity_drafts import EntityDrafts, extract_entities, resolve, resolve_speaker
+from agent_memory.knowledge.entities.entity_drafts import (
+    EntityDrafts,
+    extract_entities,
+    get_person_name,
+    resolve,
+    resolve_speaker,
+)
 from agent_memory.knowledge.entities.entity_index import EntityIndexCache, EntityMatcherIndex, list_entity_ids
 from agent_memory.knowledge.entities.relations import RELATIONS, store_relations
 from agent_memory.knowledge.pipeline import metrics
@@ -90,7 +96,7 @@ class EntityStage:
         for conversation in {turn.conversation for turn in turns if turn.conversation} - self._conversations:
             self._conversations.add(conversation)
             turns += await self._knowledge.episodes.linked_to(conversation)
-        first = {(turn.group, turn.speaker): turn for turn in reversed(turns) if turn.group in indexes}
+        first = {(turn.group, get_person_name(turn)): turn for turn in reversed(turns) if turn.group in indexes}
         return [
             (turn.group, resolve_speaker(turn, indexes[turn.group], self._knowledge.clock()))
             for turn in first.values()
@@ -102,7 +108,7 @@ class EntityStage:
     ) -> EntityExtractionResult:
         """Return the entities of a record, with names seen once."""
         least: Confidence = "high" if self._config.min_confidence == "high" else "low"
-        speaker, relations = str(getattr(record, "speaker", "")), record.metadata.get(RELATIONS)
+        speaker, relations = get_person_name(record), record.metadata.get(RELATIONS)
         draw = partial(
             batch.run, extract_entities, text, speaker=speaker, gazetteer=gazetteer, least=least, relations=relations
         )

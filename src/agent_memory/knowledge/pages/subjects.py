@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.knowledge.intake.drafts import UNKNOWN
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.memory.views import describe_day
@@ -223,7 +224,9 @@ def _add_item(
         subject.members.append(item)
     if turn is not None:
         subject.turns.add(turn.id)
-        subject.speakers.setdefault(turn.speaker or f"the {turn.role}")
+        subject.speakers.setdefault(
+            turn.speaker or ("an unknown speaker" if turn.role == UNKNOWN else f"the {turn.role}")
+        )
     elif name := get_speaker_name(item):
         if is_new:  # an answer is quoted with its question
             subject.untracked_turns += 1 if item.content.startswith(f"{name}: ") else 2
