@@ -83,7 +83,7 @@ async def import_(  # noqa: PLR0913 - the options of a command
             recovery="Repeat the command without --trusted.",
         )
     else:
-        tree.me, tree.date_order, tree.columns = me, dates, _parse_columns(columns)
+        tree.me, tree.date_order, tree.columns = me, dates, _parse_columns(columns or "")
         source = Path(file) if pasted is None else pasted
         await import_source(run, tree, ImportChoices(source, form, dry_run=dry_run, yes=yes, review=review))
 
@@ -120,19 +120,18 @@ def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceT
     return tree
 
 
-def _parse_columns(text: str | None) -> dict[str, str]:
+def _parse_columns(text: str) -> dict[str, str]:
     """Return the columns of a CSV file by what they hold.
 
     Raises:
-        typer.BadParameter: A part is not NAME=NAME, or names nothing that a memory has.
+        typer.BadParameter: The map is not readable.
     """
-    from agent_memory.knowledge.sources.table_rows import COLUMN_NAMES
+    from agent_memory.knowledge.sources.table_rows import parse_columns
 
-    pairs = [part.partition("=") for part in (text or "").split(",") if part.strip()]
-    columns = {key.strip(): name.strip() for key, _, name in pairs}
-    if any(not name or key not in COLUMN_NAMES for key, name in columns.items()):
-        raise typer.BadParameter(f"write KEY=COLUMN with the keys {', '.join(COLUMN_NAMES)}", param_hint="--columns")
-    return columns
+    try:
+        return parse_columns(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--columns") from None
 
 
 async def _import_export(

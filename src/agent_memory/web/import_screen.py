@@ -16,6 +16,7 @@ from agent_memory.knowledge.intake.withdrawal import withdraw_import
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.plan_view import describe_stored, view_plan
 from agent_memory.knowledge.sources.source_files import SourceTree, open_source
+from agent_memory.knowledge.sources.table_rows import parse_columns
 from agent_memory.models.identifiers import IMPORT_PREFIX, new_import_session
 from agent_memory.web.page_session import PageNotice
 from agent_memory.web.page_view import ActResult, PageForm, PageView
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from agent_memory.web.page_session import PageSession
 
 _PASTED: Final = "pasted.txt"
+_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
+    "me": frozenset({"whatsapp", "discord", "slack", "telegram"}),
+    "dates": frozenset({"whatsapp"}),
+    "columns": frozenset({"csv"}),
+}
+"""Formats for which a user can choose each option of the command."""
 
 
 async def show_import(page: PageSession, _request: Request) -> PageView:
@@ -67,7 +74,7 @@ async def show_upload(page: PageSession, request: Request) -> PageView:
 
 async def _view_upload(page: PageSession, upload_id: str, options: Mapping[str, str]) -> PageView:
     service = await page.open()
-    asked = {"me": options.get("me", "").strip(), "dates": options.get("dates", "")}
+    asked = _check_options({name: options.get(name, "") for name in _OPTIONS})
     path = page.uploads.get_path(upload_id)
     try:
         tree = await asyncio.to_thread(_open_upload, path, asked)
@@ -76,14 +83,29 @@ async def _view_upload(page: PageSession, upload_id: str, options: Mapping[str, 
     except ValidationError:
         page.uploads.delete_all()
         raise
+    formats = {form.name for form, _ in plan.files}
     data = {
         "agent_id": page.agent_id,
+        "options": [name for name, chosen_for in _OPTIONS.items() if formats & chosen_for],
         "upload_id": upload_id,
         "name": "pasted text" if tree.name == "-" else tree.name,
         "asked": asked,
         "new": plan.new,
     }
     return PageView("import_table", {**data, **view_plan(plan)}, address="/import")
+
+
+def _check_options(asked: Mapping[str, str]) -> dict[str, str]:
+    """Return options without outer spaces.
+
+    Raises:
+        ValidationError: The columns are not readable.
+    """
+    try:
+        parse_columns(asked["columns"])
+    except ValueError as error:
+        raise ValidationError(f"The columns are not readable: {error}.", code="usage") from None
+    return {name: value.strip() for name, value in asked.items()}
 
 
 def _open_upload(path: Path, asked: Mapping[str, str]) -> SourceTree:
@@ -101,13 +123,14 @@ def _open_upload(path: Path, asked: Mapping[str, str]) -> SourceTree:
         )
     tree.me = asked["me"]
     tree.date_order = cast("Literal['dmy', 'mdy']", asked["dates"]) if asked["dates"] in {"dmy", "mdy"} else None
+    tree.columns = parse_columns(asked["columns"])
     return tree
 
 
 async def store_upload(page: PageSession, form: PageForm) -> ActResult:
     """Store what the table showed, as one import that can be undone."""
     service, upload_id = await page.open(), form.get_text("upload")
-    asked = {"me": form.get_text("me"), "dates": form.get_text("dates")}
+    asked = _check_options({name: form.get_text(name) for name in _OPTIONS})
     caller = replace(page.caller, session_id=new_import_session())
     with page.uploads.claim_path(upload_id) as path:
         tree = await asyncio.to_thread(_open_upload, path, asked)

@@ -70,7 +70,7 @@ async def show_topics(page: PageSession, _request: Request) -> PageView:
 
 
 def _name_topic(topic: Topic, titles: Mapping[str, int]) -> str:
-    """Return a title, with the file if another topic has the same title."""
+    """Return a title, with the file if the title is not unique."""
     title, file = get_title(topic), str(topic.metadata.get(FILE, ""))
     return f"{title} ({file})" if file and titles[title] > 1 else title
 

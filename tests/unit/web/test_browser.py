@@ -338,6 +338,36 @@ def test_chosen_file_becomes_a_table_and_an_import(demo: ServedPage, tmp_path: P
     assert "Took back 10 memories." in tab.locator(".notice").inner_text()
 
 
+def test_import_table_at_320_pixels_keeps_words_whole(demo: ServedPage, tmp_path: Path) -> None:
+    file = tmp_path / "chat.txt"
+    file.write_text("13/03/26, 09:15 - Ines: On Tuesday.\n14/03/26, 09:16 - Tom: Yes, on Tuesday.\n", "utf-8")
+    tab = demo.goto("/import")
+    tab.set_viewport_size({"width": 320, "height": 700})
+    with tab.expect_navigation():
+        tab.locator("input[type=file]").set_input_files(file)
+    rows = [cell.inner_text() for cell in tab.locator("td:visible").all()]
+    assert rows == ["whatsapp", "turns", "2", "2", "2026-03-13", "2026-03-14"]
+    assert max(cell.bounding_box()["height"] for cell in tab.locator("td:visible").all()) < 40
+
+
+def test_chosen_memories_show_their_count_and_acts(demo: ServedPage) -> None:
+    tab = demo.goto("/memories")
+    tab.set_viewport_size({"width": 320, "height": 700})
+    bottom = 700
+    assert tab.get_by_role("button", name="Forget chosen").bounding_box()["y"] > bottom
+    tab.locator("[data-row] input").first.check()
+    assert tab.locator("[data-count]").inner_text() == "1 chosen"
+    assert tab.get_by_role("button", name="Forget chosen").bounding_box()["y"] < bottom
+    tab.locator("[data-row] input").first.uncheck()
+    assert tab.locator("[data-count]").inner_text() == ""
+
+
+def test_demo_has_topics_and_people(demo: ServedPage) -> None:
+    text = demo.goto("/topics").locator("main").inner_text()
+    for name in ("Launch of the Merganser", "Move of the ledger", "Ines"):
+        assert name in text
+
+
 def test_purge_has_a_receipt(demo: ServedPage) -> None:
     tab = demo.goto("/purge?id=mem-de0000000003")
     tab.get_by_role("checkbox").check()

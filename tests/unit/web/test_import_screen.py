@@ -76,6 +76,24 @@ async def test_pasted_list_shows_the_same_table(page: PageClient) -> None:
     assert "1 new record" in html
 
 
+async def test_import_options_follow_the_format(page: PageClient) -> None:
+    chat = b"02/03/26, 09:15 - Ines: Deploy on Tuesday.\n03/03/26, 09:16 - Tom: Yes, on Tuesday.\n"
+    table = b"fact_text,day\nThe heron nests in May.,2026-01-02\n"
+    address = (await drop(page, chat, "chat.txt"))["address"]
+    assert (await page.read(address))["options"] == ["me", "dates"]
+    assert 'name="dates"' in await page.get(address)
+    assert (await page.read((await drop(page, MEM0.encode(), "mem0.json"))["address"]))["options"] == []
+    csv = (await drop(page, table, "facts.csv"))["address"]
+    data = await page.read(csv)
+    assert (data["options"], data["new"]) == (["columns"], 0)
+    html = await page.get(f"{csv}?columns=text=fact_text,date=day")
+    assert "1 new record" in html
+    assert 'name="columns" value="text=fact_text,date=day"' in html
+    await page.get(f"{csv}?columns=words=fact_text", 400)
+    stored = {"upload": csv.rpartition("/")[2], "new": "1", "columns": "text=fact_text,date=day"}
+    assert "Stored 1 memory." in await page.post("/import/store", **stored)
+
+
 async def test_memory_that_changed_since_the_table_refuses_the_import(page: PageClient) -> None:
     for status in (303, 409):
         upload = (await drop(page, MEM0.encode(), "mem0.json"))["address"].rpartition("/")[2]

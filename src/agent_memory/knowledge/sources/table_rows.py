@@ -184,6 +184,19 @@ def read_csv(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
             yield _read_csv_row(dict(zip(header, row, strict=False)), columns, f"line {rows.line_num}")
 
 
+def parse_columns(text: str) -> dict[str, str]:
+    """Return columns by content from `KEY=COLUMN,KEY=COLUMN`.
+
+    Raises:
+        ValueError: A part has no column, or its key is not one of a memory.
+    """
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    columns = {key.strip(): name.strip() for key, _, name in pairs}
+    if any(not name or key not in COLUMN_NAMES for key, name in columns.items()):
+        raise ValueError(f"write KEY=COLUMN with the keys {', '.join(COLUMN_NAMES)}")
+    return columns
+
+
 def _map_columns(header: list[str], named: Mapping[str, str]) -> dict[str, str]:
     """Return columns by content, from a map or by usual names."""
     folded = {name.casefold(): name for name in reversed(header)}

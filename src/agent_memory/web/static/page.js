@@ -59,7 +59,10 @@
   document.addEventListener("input", (event) => { if (event.target.form && !event.target.matches("[data-scrub]")) isDirty = true; });
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-print]")) print();
-    if (event.target.closest("[data-all]")) main().querySelectorAll("[data-row] input[type=checkbox]").forEach((box) => { box.checked = true; });
+    if (event.target.closest("[data-all]")) {
+      main().querySelectorAll("[data-row] input[type=checkbox]").forEach((box) => { box.checked = true; });
+      showCount();
+    }
   });
   document.addEventListener("submit", (event) => {
     if (isLeaving) event.preventDefault();
@@ -67,7 +70,7 @@
     isLeaving = true;
   });
   window.addEventListener("beforeunload", () => { setTimeout(() => document.body.classList.add("busy"), 150); });
-  window.addEventListener("pageshow", () => { isLeaving = false; document.body.classList.remove("busy"); });
+  window.addEventListener("pageshow", () => { isLeaving = false; document.body.classList.remove("busy"); showCount(); });
 
   const upload = async (file) => {
     const zone = main().querySelector("[data-drop]");
@@ -89,6 +92,7 @@
     if (event.target.matches("[data-scrub]")) main().querySelector("[data-shown]").value = event.target.value;
   });
   document.addEventListener("change", (event) => {
+    showCount();
     if (event.target.matches("[data-scrub]")) event.target.form.requestSubmit();
     if (event.target.matches("[data-file]") && event.target.files[0]) upload(event.target.files[0]);
   });
@@ -122,7 +126,14 @@
     }
   };
 
-  const showTools = () => { main().querySelectorAll("[data-all]").forEach((button) => { button.hidden = false; }); };
+  const showCount = () => {
+    const count = main().querySelector("[data-count]");
+    if (!count) return;
+    const chosen = main().querySelectorAll("[data-row] input:checked").length;
+    count.textContent = chosen ? `${chosen} chosen` : "";
+  };
+
+  const showTools = () => { main().querySelectorAll("[data-all]").forEach((button) => { button.hidden = false; }); showCount(); };
 
   showTools();
   if (location.hash === "#search") document.querySelector('[data-key="/"]')?.focus();
