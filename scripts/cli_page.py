@@ -65,7 +65,7 @@ DOCUMENTS: Final = {
     "show --history": "memory_id, versions",
     "briefing": "agent_id, text, tokens, sources",
     "projects": "agent_id, count, without, projects",
-    "undo": "agent_id, changes",
+    "undo": "agent_id, changes, imports",
     "inbox": "agent_id, waiting",
     "conflicts": "agent_id, suspects",
     "topics": "agent_id, count, unfiled, topics",

@@ -273,13 +273,13 @@ def _print_usage_error(error: Any, *, is_json: bool) -> None:
     from agent_memory.models.escaped_text import plain, to_json
 
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split())
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "agent-memory"
     if is_json:
-        problem = {"code": "usage", "message": message, "recovery": "See `agent-memory help COMMAND`."}
+        problem = {"code": "usage", "message": message, "recovery": f"See `{path} --help`."}
         sys.stdout.write(to_json({"error": problem}, indent=2) + "\n")
         return
-    context = getattr(error, "ctx", None)
     usage = " ".join(context.get_usage().split()) if context is not None else "Usage: agent-memory COMMAND"
-    path = context.command_path if context is not None else "agent-memory"
     sys.stderr.write(plain(f"error: {message}\nhint: {usage} (see `{path} --help`)\n"))
 
 

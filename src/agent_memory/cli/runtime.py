@@ -229,9 +229,17 @@ class PlaceCommand(PlainCommand):
         super().__init__(*args, params=params, callback=callback, **further)
 
     def invoke(self, ctx: Any) -> None:
-        """Run the body."""
+        """Run the body; its usage errors name this command.
+
+        Raises:
+            USAGE_ERROR: An argument is wrong.
+        """
         ctx.take(*self._groups)
-        perform(ctx, lambda: self._run(ctx))
+        try:
+            perform(ctx, lambda: self._run(ctx))
+        except USAGE_ERROR as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     async def _run(self, ctx: Any) -> None:
         await super().invoke(ctx)

@@ -13,11 +13,12 @@ from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.unfinished_imports import UnfinishedImport, drop_unfinished
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.intake.withdrawal import list_session, withdraw_import
+from agent_memory.knowledge.intake.withdrawal import count_documents, list_session, withdraw_import
 from agent_memory.knowledge.plan_view import describe_stored, list_problems, list_times, view_plan
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
-from agent_memory.models import to_text
+from agent_memory.models import RESOURCE, to_text
 from agent_memory.models.escaped_text import one_line
+from agent_memory.models.identifiers import IMPORT_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.bulk_import import BulkImport, ImportPlan, PlanRow
     from agent_memory.knowledge.session_backfill import BackfillScope
     from agent_memory.knowledge.sources.source_files import SourceTree
+    from agent_memory.models import Resource
 
 _COLUMNS: Final = ("format", "what", "new", "known", "similar", "untrusted", "earliest", "latest")
 _MAX_PROBLEMS: Final = 20
 _MAX_NAMED: Final = 5
 _MAX_SESSIONS: Final = 20
 _NOTHING: Final = "Nothing was stored."
-_TEXTS: Final = ("document or conversation", "documents and conversations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,9 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
                 document |= await _store(run, bulk, tree, plan, choices)
                 await process_due_texts(run, knowledge, is_shown=False)
         elif not (plan.new or plan.problems or plan.later):
-            run.screen.note("Nothing new.", style="")
+            since = choices.scope.since if choices.scope is not None else None
+            is_old = since is not None and not plan.talks
+            run.screen.note(f"No session since {since:%Y-%m-%d}." if is_old else "Nothing new.", style="")
         document["problems"] = list_problems(plan)
     _note_problems(run, plan)
     if plan.later:
@@ -149,11 +152,13 @@ async def count_imported(run: AgentContext, import_id: str) -> list[str]:
     """Return the counts of an import's texts, each with its noun."""
     async with open_knowledge(run) as knowledge:
         resources, turns = await list_session(knowledge, import_id)
+        documents = await count_documents(knowledge, resources)
+        turns += [turn.id for resource_id in resources for turn in await knowledge.episodes.linked_to(resource_id)]
     waiting = 0
     if inbox_exists(run.service.agent_id, run.service.settings):
         async with opened_inbox(run.service) as inbox:
             waiting = sum(candidate.batch == import_id for candidate in await inbox.waiting())
-    return list_withdrawn({"resources": len(resources), "turns": len(turns), "waiting": waiting})
+    return list_withdrawn({"documents": documents, "turns": len(turns), "waiting": waiting})
 
 
 async def withdraw_imported(run: AgentContext, import_id: str) -> dict[str, int]:
@@ -166,13 +171,29 @@ async def withdraw_imported(run: AgentContext, import_id: str) -> dict[str, int]
 
 def list_withdrawn(counts: Mapping[str, int]) -> list[str]:
     """Return the counts of withdrawn texts, each with its noun."""
-    nouns = {
-        "resources": _TEXTS,
-        "turns": ("turn", None),
-        "items": ("item", None),
-        "waiting": ("waiting note", None),
-    }
-    return [counted(counts[key], *names) for key, names in nouns.items() if counts.get(key)]
+    nouns = {"turns": "turn", "documents": "document", "waiting": "waiting note"}
+    return [counted(counts[key], noun) for key, noun in nouns.items() if counts.get(key)]
+
+
+async def list_text_imports(run: AgentContext) -> list[dict[str, Any]]:
+    """Return the imports that stored documents or conversations, newest first."""
+    async with open_knowledge(run) as knowledge:
+        is_empty = not (knowledge.folder.path / RESOURCE.journal).exists()
+        records = [] if is_empty else await knowledge.resources.valid()
+    imports: dict[str, list[Resource]] = {}
+    for record in records:
+        if record.created_by_session.startswith(IMPORT_PREFIX):
+            imports.setdefault(record.created_by_session, []).append(record)
+    rows = [
+        {
+            "import": import_id,
+            "at": to_text(max(record.timestamp for record in stored)),
+            "documents": (documents := sum(record.chars > 0 for record in stored)),
+            "conversations": len(stored) - documents,
+        }
+        for import_id, stored in imports.items()
+    ]
+    return sorted(rows, key=lambda row: str(row["at"]), reverse=True)
 
 
 def _show_plan(run: AgentContext, plan: ImportPlan) -> None:
@@ -228,7 +249,9 @@ def _show_sessions(run: AgentContext, plan: ImportPlan) -> None:
 
 
 def _show_table(run: AgentContext, rows: Sequence[tuple[str, ...]]) -> None:
-    """Print rows in columns."""
+    """Print rows in columns, if any follow the names."""
+    if len(rows) == 1:
+        return
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         run.screen.show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,7 +14,7 @@ from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.source_import import count_imported, list_withdrawn, withdraw_imported
+from agent_memory.cli.source_import import count_imported, list_text_imports, list_withdrawn, withdraw_imported
 from agent_memory.cli.text import minute
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -60,7 +61,8 @@ async def undo(
     _check_named(run, session=session, import_id=import_id, change=change)
     history = run.service.history
     if change is None and session is None and import_id is None:
-        await _show_list(run, await history.list_changes(_LISTED_CHANGES))
+        changes = await history.list_changes(_LISTED_CHANGES)
+        await _show_list(run, changes, imports=await list_text_imports(run))
         return
     if change is not None and not _CHANGE.fullmatch(change):
         await _undo_memory(run, history, change)
@@ -157,13 +159,23 @@ async def _find_changes(
 
 def _count_changes(changes: "Sequence[MemoryChange]", *, is_import: bool) -> list[str]:
     """Return the counted changes; for an import, its counted memories."""
-    memory_ids = {part.record_id for change in changes for part in change.parts}
-    if not changes:
-        return []
-    return [counted(len(memory_ids), "memory", "memories") if is_import else counted(len(changes), "change")]
+    if not is_import:
+        return [counted(len(changes), "change")] if changes else []
+    parts = [part for change in changes for part in change.parts]
+    memory_ids = {
+        part.record_id for part in parts if not any(state and state.is_item for state in (part.before, part.after))
+    }
+    return [counted(len(memory_ids), "memory", "memories")] if memory_ids else []
 
 
-async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]", *, has_hint: bool = True) -> None:
+async def _show_list(
+    run: AgentContext,
+    changes: "Sequence[MemoryChange]",
+    *,
+    imports: "Sequence[Mapping[str, Any]] | None" = None,
+    has_hint: bool = True,
+) -> None:
+    """Print changes, and imports that no change is part of."""
     versions, withdrawn = await ChangeUndo(run.service).name_documents(changes)
     versions, withdrawn = ({seq: one_line(title) for seq, title in titles.items()} for titles in (versions, withdrawn))
     changes = [change for change in changes if versions.get(change.seq) != ""]
@@ -172,7 +184,10 @@ async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]", *, ha
         _describe(change) | {key: name for key, name in named.items() if name is not None}
         for change, named in zip(changes, names, strict=True)
     ]
-    run.screen.rows({"agent_id": run.service.agent_id, "changes": rows}, "changes", _COLUMNS)
+    listed = {change.session_id for change in changes}
+    others = [row for row in imports or () if row["import"] not in listed][:_LISTED_CHANGES]
+    unlisted = {} if imports is None else {"imports": others}
+    run.screen.rows({"agent_id": run.service.agent_id, "changes": rows, **unlisted}, "changes", _COLUMNS)
     for change in changes:
         count = len(change.parts)
         what = change.parts[0].record_id if count == 1 else counted(count, "memory", "memories")
@@ -184,8 +199,14 @@ async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]", *, ha
             done = f"{withdrawn[change.seq]} taken back; ingest the file to restore it"
         run.screen.show(f"#{change.seq}  {minute(change.at)}  {change.session_id}  {done}")
         run.screen.show(brief(_get_content(change)), indent=2, max_lines=1)
+    for row in others:
+        counts = [counted(row[f"{noun}s"], noun) for noun in ("conversation", "document") if row[f"{noun}s"]]
+        moment = datetime.fromisoformat(row["at"])
+        run.screen.show(f"{row['import']}  {minute(moment)}  {', '.join(counts)} stored")
+    if others:
+        run.screen.note(f"Take one back: {run.build_undo('--import ID')}", style="dim")
     numbers = [change.seq for change in changes if has_hint and change.seq not in withdrawn]
-    if not changes:
+    if not changes and not others:
         run.screen.note("No changes of memories yet.")
     elif numbers and run.screen.form == "text":
         run.screen.note(f"Take one back: {run.build_undo(str(numbers[0]))}", style="dim")

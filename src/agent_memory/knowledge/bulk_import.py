@@ -243,7 +243,7 @@ class BulkImport:
             await self._plan_file(plan, position.watch(file), tree, form, _PlanContext(index, show))
             size += file.size
             progress(size)
-        if not plan.files and not plan.problems:
+        if tree.files and not plan.files and not plan.problems:
             raise ValidationError(
                 f"{tree.name} has no format that is known; nothing was imported.",
                 code="unknown_form",

@@ -84,7 +84,7 @@ def open_logs(program: str, since: datetime | None) -> SourceTree:
         )
     files = [open_path(path, path.relative_to(home).as_posix()) for path in paths]
     recent = [file for file in files if since is None or file.changed_at is None or file.changed_at >= since]
-    return SourceTree(program, {file.name: file for file in recent}, home)
+    return SourceTree(program, {file.name: file for file in recent}, home, is_live=True)
 
 
 class TalkProposals:

@@ -561,7 +561,7 @@ def _find_session(
     sessions: dict[str, list[tuple[str, str]]],
     ends: dict[tuple[str, int], str],
 ) -> str:
-    """Return the session of the first event between a change and the next.
+    """Return the session of the first event before the next change.
 
     An event is logged after its change. Items of documents are stored without an event.
     """

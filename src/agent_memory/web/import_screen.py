@@ -168,10 +168,7 @@ async def undo_import(page: PageSession, form: PageForm) -> ActResult:
         withdrawn: dict[str, Any] = await withdraw_import(knowledge, service, import_id, caller)
     undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, caller, is_import=True)]
     memories = len({memory_id for outcome in undone for memory_id in outcome.changed_ids})
-    names = [
-        (memories, "memory", "memories"),
-        (withdrawn["resources"], "document or conversation", "documents and conversations"),
-        (withdrawn.get("waiting", 0), "waiting note", "waiting notes"),
-    ]
-    parts = [counted(count, *words) for count, *words in names if count]
+    nouns = {"turns": "turn", "documents": "document", "waiting": "waiting note"}
+    parts = [counted(memories, "memory", "memories")] if memories else []
+    parts += [counted(withdrawn[key], noun) for key, noun in nouns.items() if withdrawn.get(key)]
     return ActResult("/import", PageNotice(f"Took back {', '.join(parts) or 'nothing'}."))

@@ -124,3 +124,22 @@ def test_backfill_amplifier_keeps_sessions_with_equal_beginnings_apart(
 def test_backfill_without_logs_names_the_variable(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "none"))
     assert "CODEX_HOME" in cli("backfill", "codex", "-a", "eve", "--yes", code=1).stderr
+
+
+def test_backfill_unfinished_last_line_is_left_for_later(cli: Run, claude: Path) -> None:
+    log = claude / "projects/-srv-ledger/aa.jsonl"
+    content = log.read_text()
+    log.write_text(content + '{"type": "user", "mess')
+    answer = document(cli("backfill", "claude-code", "-a", "eve", "--yes", "--json"))
+    assert (answer["stored"]["turns"], answer["problems"]) == (4, [])
+    log.write_text(content + '{"type": "user", "mess\n')
+    broken = document(cli("backfill", "claude-code", "-a", "eve", "--yes", "--json", code=1))
+    assert [problem["code"] for problem in broken["problems"]] == ["damaged_part"]
+
+
+@pytest.mark.usefixtures("claude")
+def test_backfill_without_recent_sessions_names_the_date(cli: Run) -> None:
+    for since in ("2026-06-01", "2999-01-01"):
+        told = cli("backfill", "claude-code", "-a", "eve", "--since", since)
+        assert f"No session since {since}." in told.stderr
+    assert told.stdout == ""

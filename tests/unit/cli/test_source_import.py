@@ -70,7 +70,7 @@ def test_undo_import_takes_all_of_it_back(cli: Run, archive: Path) -> None:
     cli("import", "-", "-a", "eve", "--yes", given=PASTED)
     imported = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))["import"]
     told = cli("undo", "--import", imported, "--yes", "-a", "eve")
-    assert "Took back 1 memory, 2 documents and conversations, 1 turn, 2 items." in told.stdout
+    assert "Took back 1 memory, 1 turn, 1 document." in told.stdout
     assert document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"] == []
     left = document(cli("list", "--items", "-a", "eve", "--json"))["memories"]
     assert sorted(memory["content"] for memory in left) == ["Is allergic to peanuts", "Prefers metric units"]
@@ -80,9 +80,9 @@ def test_undo_import_prints_only_what_it_took(cli: Run, archive: Path) -> None:
     imported = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))["import"]
     refused = cli("undo", "--import", imported, "-a", "eve", code=2)
     assert "Take one back" not in refused.stderr
-    assert "1 memory, 2 documents and conversations would be taken back." in refused.stderr
+    assert "1 memory, 1 turn, 1 document would be taken back." in refused.stderr
     told = cli("undo", "--import", imported, "--yes", "-a", "eve")
-    assert told.stdout.startswith("Took back 1 memory, 2 documents and conversations, ")
+    assert told.stdout.startswith("Took back 1 memory, 1 turn, ")
     assert " 0 " not in told.stdout
     assert "Import the same files again" in told.stderr
 
@@ -328,3 +328,22 @@ def test_accept_import_twice_changes_nothing(cli: Run) -> None:
     told = cli("accept", imported, "-a", "eve")
     assert "They are accepted already." in told.stdout
     assert "Undo" not in told.stderr
+
+
+def test_undo_lists_imports_of_chats_alone(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "chat.txt").write_text("3/2/26, 9:15 AM - Ines: Moved.\n3/2/26, 9:16 AM - Tom: Fine.\n")
+    imported = document(cli("import", str(tmp_path / "chat.txt"), "-a", "eve", "--yes", "--json"))["import"]
+    listed = cli("undo", "-a", "eve")
+    assert f"{imported}  " in listed.stdout
+    assert "1 conversation stored" in listed.stdout
+    assert "undo --import ID" in listed.stderr
+    told = cli("undo", "--import", imported, "--yes", "-a", "eve")
+    assert told.stdout == "Took back 2 turns.\n"
+    assert imported not in cli("undo", "-a", "eve").stdout
+
+
+def test_import_usage_error_names_its_own_help(cli: Run) -> None:
+    told = cli("import", "-", "-a", "eve", "--columns", "x", code=2, given=PASTED).stderr
+    assert "(see `agent-memory import --help`)" in told
+    answer = document(cli("import", "-", "-a", "eve", "--columns", "x", "--json", code=2, given=PASTED))
+    assert answer["error"]["recovery"] == "See `agent-memory import --help`."

@@ -92,10 +92,17 @@ async def withdraw_import(
         async with opened_inbox(service) as inbox:  # first: forgetting a turn also drops notes that repeat it
             waiting = {"waiting": await inbox.drop_batch(import_id, caller)}
     resources, turns = await list_session(knowledge, import_id)
+    documents = await count_documents(knowledge, resources)
     done = await undo(knowledge, service, resources, caller)
     single = await undo_turns(knowledge, service, turns, caller)
     counts = {"resources": done.resources, "turns": done.episodes + single.episodes, "items": done.items + single.items}
-    return counts | waiting
+    return counts | {"documents": documents} | waiting
+
+
+async def count_documents(knowledge: Knowledge, resource_ids: Sequence[str]) -> int:
+    """Return the number of documents among resources; others are conversations."""
+    records = await knowledge.resources.valid_among(resource_ids) if resource_ids else {}
+    return sum(record.chars > 0 for record in records.values())
 
 
 async def list_session(knowledge: Knowledge, session_id: str) -> tuple[list[str], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -34,12 +34,14 @@ class JsonRecord:
         value: Value of the record; None if broken.
         is_broken: True if it cannot be read.
         size: Number of its bytes.
+        is_unfinished: True for a last line without a line break.
     """
 
     number: int
     value: Any = None
     is_broken: bool = False
     size: int = 0
+    is_unfinished: bool = False
 
 
 def iter_lines(file: SourceFile) -> Iterator[JsonRecord]:
@@ -53,7 +55,8 @@ def iter_lines(file: SourceFile) -> Iterator[JsonRecord]:
                 pass
             bare = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
             if bare:
-                yield JsonRecord(number, is_broken=True) if is_cut else _parse(number, bare)
+                record = JsonRecord(number, is_broken=True) if is_cut else _parse(number, bare)
+                yield record if is_cut or line.endswith(b"\n") else replace(record, is_unfinished=True)
 
 
 def peek_lines(file: SourceFile) -> Iterator[JsonRecord]:

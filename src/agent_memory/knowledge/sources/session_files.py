@@ -35,10 +35,12 @@ class _LogLines:
     """Objects of a log's lines, read from the file each time.
 
     Attributes:
+        is_live: True to leave out an unfinished last line without a problem.
         broken: Numbers of lines that are no objects, as far as they were read.
     """
 
     file: SourceFile
+    is_live: bool = False
     broken: dict[int, None] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -49,18 +51,18 @@ class _LogLines:
 
     def note(self, record: JsonRecord) -> None:
         """Note the number of a line that is not an object."""
-        if not isinstance(record.value, dict):
+        if not isinstance(record.value, dict) and not (self.is_live and record.is_unfinished):
             self.broken[record.number] = None
 
 
-def read_session_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+def read_session_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     """Yield the conversations of a log, then its broken lines.
 
     Raises:
         ValidationError: A line has its role at an unknown place (`unknown_form`).
     """
     first_lines: list[dict[str, Any]] = []
-    lines = _LogLines(file)
+    lines = _LogLines(file, tree.is_live)
     for record in peek_lines(file):
         lines.note(record)
         first_lines += [record.value] if isinstance(record.value, dict) else []

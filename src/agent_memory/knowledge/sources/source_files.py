@@ -139,6 +139,7 @@ class SourceTree:
         me: Name of the user in chats between people, or empty.
         date_order: Order of day and month in chats, or None to detect it.
         columns: Names of columns by what they hold.
+        is_live: True for logs of sessions that may run: an unfinished last line is left for later.
     """
 
     name: str
@@ -149,6 +150,7 @@ class SourceTree:
     me: str = ""
     date_order: Literal["dmy", "mdy"] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    is_live: bool = False
 
     def find_linked(self, file: SourceFile, target: str) -> SourceFile | None:
         """Return the file that another one names, inside this import only."""

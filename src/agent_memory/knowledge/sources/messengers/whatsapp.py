@@ -135,7 +135,7 @@ def _find_order(lines: Sequence[_StampedLine]) -> DateOrder | None:
 
 
 def _describe_order(lines: Sequence[_StampedLine], order: DateOrder | None) -> str:
-    """Return how the first date was read, or "" if the dates themselves tell."""
+    """Return how the first date was read, or "" if certain."""
     is_certain = any(max(line.date[:2]) > _MONTHS or line.match["mark"] == "." for line in lines)
     said_at = None if is_certain or not lines else _read_time(lines[0], order)
     flipped: DateOrder = "dmy" if order == "mdy" else "mdy"
