@@ -121,7 +121,7 @@ def read_vault(folder: Path) -> VaultFolder | None:
         vault.agent = str(content["agent"])
         entries = {str(name): NoteEntry(*map(str, entry)) for name, entry in content["notes"].items()}
         vault.entries = {name: entry for name, entry in entries.items() if _is_note_name(name)}
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return vault
 

@@ -60,8 +60,10 @@ def find_vault(path: Path) -> tuple[VaultFolder, str] | None:
     """Return the vault of a path, and the path inside."""
     for folder in (path, *path.absolute().parents):
         if (folder / MANIFEST).is_file() and (vault := read_vault(folder)) is not None:
-            is_whole = folder == path
-            return vault, "" if is_whole else path.resolve().relative_to(vault.path).as_posix()
+            if folder == path:
+                return vault, ""
+            if (target := path.resolve()).is_relative_to(vault.path):
+                return vault, target.relative_to(vault.path).as_posix()
     return None
 
 

@@ -78,7 +78,7 @@ class VaultNote:
         nested = self.fields.get(_METADATA)
         own = {name: value for name, value in self.fields.items() if name not in _NAMED}
         values = {**own, **(nested if isinstance(nested, dict) else {})}
-        plain: dict[str, Any] = json.loads(json.dumps(values, default=str))
+        plain: dict[str, Any] = json.loads(json.dumps(_name_keys(values), default=str))
         return plain
 
     def read_values(self) -> dict[str, Any]:
@@ -94,6 +94,14 @@ class VaultNote:
             "content": self.text,
             "metadata": self.metadata,
         }
+
+
+def _name_keys(value: Any) -> Any:
+    """Return a value of YAML with keys that JSON can have."""
+    if isinstance(value, dict):
+        plain = (str, int, float, bool, type(None))
+        return {key if isinstance(key, plain) else str(key): _name_keys(part) for key, part in value.items()}
+    return [_name_keys(part) for part in value] if isinstance(value, list) else value
 
 
 def hash_note(content: bytes) -> str:

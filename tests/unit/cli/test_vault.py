@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.cli.vault_import import find_vault
 from tests.unit.cli.conftest import B, C, document
 
 if TYPE_CHECKING:
@@ -406,3 +407,21 @@ def test_undo_of_an_edited_document_restores_the_ingested_one(cli: Run, tmp_path
     found = cli("search", "backups", "-a", "eve").stdout
     assert "02:00" in found
     assert "04:00" not in found
+
+
+def test_import_note_with_dates_as_keys_stores_their_texts(bob: Run, vault: Path) -> None:
+    (vault / "Idea.md").write_text("---\n2026-01-02: x\nplan:\n- 2026-01-03: y\n---\nWe test on Mondays.\n")
+    bob("import", str(vault), "-a", "bob", "--yes")
+    [new] = [memory for memory in memories(bob).values() if memory["content"] == "We test on Mondays."]
+    assert new["metadata"] == {"2026-01-02": "x", "plan": [{"2026-01-03": "y"}]}
+
+
+def test_find_vault_of_a_link_out_of_it_returns_none(vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("outside")
+    (vault / "link.md").symlink_to(tmp_path / "outside.md")
+    assert find_vault(vault / "link.md") is None
+
+
+def test_find_vault_with_a_deep_manifest_returns_none(vault: Path) -> None:
+    (vault / ".agent-memory.json").write_text("[" * 100_000 + "]" * 100_000)
+    assert find_vault(vault) is None
