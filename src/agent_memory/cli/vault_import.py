@@ -72,13 +72,14 @@ async def import_vault(
 ) -> None:
     """Show the edits of a vault, ask, and store them.
 
-    Edits in the vault of this agent count as the user's. Notes of another agent count as texts of a file.
+    Edits in the vault of this agent count as the user's. New notes and those of another agent count as texts of a file:
+    anyone who has a copy of the folder can write them.
 
     Args:
         run: Context of the command.
         vault: Vault to read.
         choices: Options of the command.
-        trusted: True to accept what notes of another agent claim.
+        trusted: True to accept what new notes claim.
         only: Path of the only note to read; empty for all.
 
     Raises:
@@ -88,8 +89,7 @@ async def import_vault(
     identity = read_identity(run.root / run.service.agent_id)
     is_own = bool(identity) and identity == vault.agent
     plan = await _VaultReader(run, vault, is_own=is_own).plan(only)
-    if not is_own:
-        await _rehearse(run, plan, trusted=trusted)
+    await _rehearse(run, plan, trusted=trusted)
     document = _build_document(vault, plan)
     run.screen.document(document)
     _show_plan(run, vault, plan, is_own=is_own)
@@ -102,6 +102,8 @@ async def import_vault(
         done = [counted(stored["changed"], "change"), counted(stored["new"], "new memory", "new memories")]
         run.screen.note(f"Stored {' and '.join(done)}.", style="")
         run.hint_undo(f"--import {run.caller.session_id}")
+        if stored["new"] and not trusted:
+            run.screen.hint(f"New ones act as instructions only after `agent-memory accept {run.caller.session_id}`.")
     document["problems"] = [{"note": name, "problem": problem} for name, problem in plan.problems]
     for name, problem in plan.problems[:_MAX_SHOWN]:
         run.screen.note(f"{one_line(name)}: {problem}.")
@@ -171,17 +173,19 @@ class _VaultReader:
             plan.known += memory is None
             if memory is not None:
                 plan.problems.append((name, "the text is empty; run agent-memory forget to forget a memory"))
+        elif self._is_own and entry is not None and entry.note == digest:
+            plan.known += 1  # also if the memory was forgotten since
         elif memory is None or not self._is_own:
             await self._plan_new(name, note, memory_id, ids)
-        elif entry is not None and entry.note == digest:
-            plan.known += 1
         else:
             self._plan_edited(name, note, memory, entry)
 
     def _plan_edited(self, name: str, note: VaultNote, memory: Memory, entry: NoteEntry | None) -> None:
         plan, names = self._plan, self._vault.names
-        changes = list_changes(note, memory, memory.agent_id)
-        if ignored := list_ignored(note, memory, names):
+        changes, ignored = list_changes(note, memory, memory.agent_id), list_ignored(note, memory, names)
+        if memory.trust == "low" and changes.pop("pinned", None):
+            ignored = [*ignored, "pinned"]
+        if ignored:
             plan.ignored[name] = ignored
         if not changes:
             plan.known += 1
@@ -233,14 +237,15 @@ async def _store(
 ) -> Counter[str]:
     """Store a plan; return the numbers of changes and of new memories."""
     stored, ids = Counter[str](), dict[str, str]()
-    if not is_own:
-        memories = list(plan.new.values())
+    names = iter(list(plan.new))
 
-        def count(imported: Imported) -> None:
-            stored["new"] += imported.outcome == "stored"
+    def count(imported: Imported) -> None:
+        name = next(names)
+        if imported.outcome == "stored":
+            stored["new"] += 1
+            ids[name] = imported.memory_id
 
-        await run.service.writer.import_memories(memories, count, run.caller, trusted=trusted)
-        return stored
+    await run.service.writer.import_memories(list(plan.new.values()), count, run.caller, trusted=trusted)
     for name, (memory, changes) in plan.changes.items():
         try:
             await run.service.update(memory.id, changes, run.caller)
@@ -248,23 +253,9 @@ async def _store(
             ids[name] = memory.id
         except AgentMemoryError as error:
             plan.problems.append((name, str(error).rstrip(".")))
-    for name, memory in plan.new.items():
-        try:
-            ids[name] = (await _store_new(run, memory)).id
-            stored["new"] += 1
-        except AgentMemoryError as error:
-            plan.problems.append((name, str(error).rstrip(".")))
-    await _record_imported(run, vault, ids)
+    if is_own:
+        await _record_imported(run, vault, ids)
     return stored
-
-
-async def _store_new(run: AgentContext, memory: Memory) -> Memory:
-    """Store a new note as a person's, with medium trust."""
-    named = {"content", "category", "topic", "project", "tags", "observed_at", "expires_at", "pinned", "metadata"}
-    values = memory.model_dump(include=named, exclude_defaults=True)
-    source = {"kind": "user", "detail": "vault"}
-    stored = await run.service.store({**values, "source": source, "origin": _ORIGIN, "trust": "medium"}, run.caller)
-    return stored.memory
 
 
 async def _record_imported(run: AgentContext, vault: VaultFolder, ids: Mapping[str, str]) -> None:
