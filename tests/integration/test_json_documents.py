@@ -30,7 +30,7 @@ def test_json_document_has_the_documented_keys(command: str, root: Path) -> None
 
     stored = run("store", "-a", "bob", "Kate owns the ledger.", "--json")
     words = [*command.split(), *ARGUMENTS.get(command, []), "--json"]
-    if command == "history":
-        words.insert(1, json.loads(stored)["memory_id"])
+    if command == "show --history":
+        words.append(json.loads(stored)["memory_id"])
     keys = json.loads(run(*words)).keys() - OPTIONAL.get(command, set())
     assert keys == set(DOCUMENTS[command].split(", "))

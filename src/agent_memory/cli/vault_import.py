@@ -72,8 +72,8 @@ async def import_vault(
 ) -> None:
     """Show the edits of a vault, ask, and store them.
 
-    Edits in the vault of this agent count as the user's. New notes and those of another agent count as texts of a file:
-    anyone who has a copy of the folder can write them.
+    Edits in the vault of this agent count as the user's. New notes and those of another agent count as texts of a file.
+    Anyone who has a copy of the folder can write them.
 
     Args:
         run: Context of the command.
