@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.knowledge.intake.file_formats import fill_times
 from agent_memory.knowledge.intake.session_logs import find_log_format
 from agent_memory.knowledge.intake.turns import FileConversation
@@ -124,6 +125,10 @@ class ImportFormat:
     read: Callable[[SourceFile, SourceTree], Iterator[ImportPart]]
 
 
+_ODD_VALUES: Final = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What readers raise at a value of another type: one file costs only itself."""
+
+
 def take_sample(file: SourceFile, tree: SourceTree) -> FileSample:
     """Return the beginning of a file."""
     text = file.read_start(_PEEKED_BYTES)
@@ -145,13 +150,29 @@ def _is_json(file: SourceFile, text: str) -> bool:
 
 def find_format(sample: FileSample) -> ImportFormat | None:
     """Return the format of a file, or None."""
-    return next((form for form in FORMATS if form.matches(sample)), None)
+    return next((form for form in FORMATS if _is_match(form, sample)), None)
+
+
+def _is_match(form: ImportFormat, sample: FileSample) -> bool:
+    try:
+        return form.matches(sample)
+    except _ODD_VALUES:
+        return False
 
 
 def read_parts(form: ImportFormat, file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
-    """Yield the parts of a file; turns without a time get one."""
-    for part in form.read(file, tree):
-        yield fill_times(part, file.changed_at) if isinstance(part, FileConversation) else part
+    """Yield the parts of a file; turns without a time get one.
+
+    Raises:
+        ValidationError: The file is damaged, or has values of another type (`damaged_file`).
+    """
+    try:
+        for part in form.read(file, tree):
+            yield fill_times(part, file.changed_at) if isinstance(part, FileConversation) else part
+    except AgentMemoryError:
+        raise
+    except _ODD_VALUES as error:
+        raise ValidationError(f"{file.name} has a value of another type.", code="damaged_file") from error
 
 
 def _match_log(name: str) -> Callable[[FileSample], bool]:

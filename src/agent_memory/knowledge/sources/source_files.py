@@ -238,14 +238,14 @@ def is_shown(name: str, hidden: frozenset[str]) -> bool:
 def _open_archive(path: Path) -> SourceTree:
     tree = SourceTree(path.name)
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
+        archive = zipfile.ZipFile(path)  # open as long as its members: each opening reads the whole directory again
     except (*UNREADABLE, ValueError) as error:
         raise ValidationError(
             f"{path.name} is a broken archive: {error}; nothing was imported.",
             code="damaged_file",
             recovery="Download it again.",
         ) from None
+    members = archive.infolist()
     tree.is_vault = any(_VAULT in member.filename.split("/") for member in members)
     for member in members:
         *folders, base = member.filename.split("/")
@@ -258,7 +258,7 @@ def _open_archive(path: Path) -> SourceTree:
         if code := _check_member(member):
             tree.refused.append(SkippedPart(name, code))
         else:
-            tree.files[name] = _open_member(path, member, name)
+            tree.files[name] = _open_member(archive, member, name)
     return tree
 
 
@@ -270,12 +270,8 @@ def _check_member(member: zipfile.ZipInfo) -> str:
     return "too_long" if is_bomb or member.file_size > MAX_MEMBER_BYTES else ""
 
 
-def _open_member(path: Path, member: zipfile.ZipInfo, name: str) -> SourceFile:
-    def open_stream() -> IO[bytes]:
-        with zipfile.ZipFile(path) as archive:  # the stream keeps the file open
-            return archive.open(member)
-
-    return SourceFile(name, member.file_size, open_stream, _read_time(member))
+def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> SourceFile:
+    return SourceFile(name, member.file_size, lambda: archive.open(member), _read_time(member))
 
 
 def _read_time(member: zipfile.ZipInfo) -> datetime | None:

@@ -21,6 +21,7 @@ from agent_memory.knowledge.intake.drafts import SkippedPart
 from agent_memory.knowledge.intake.turns import collect_text, parse_moment, repair_text
 from agent_memory.knowledge.sources.fact_lists import clean_tags, read_memory
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart
+from agent_memory.knowledge.sources.source_files import MAX_TEXT_BYTES
 from agent_memory.models import as_utc, utc_now
 from agent_memory.models.memory import CATEGORIES
 
@@ -60,6 +61,7 @@ def _opened_copy(file: SourceFile) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(copy, check_same_thread=False)) as database:  # rows are read in several threads
             database.row_factory = sqlite3.Row
             database.execute("PRAGMA trusted_schema = OFF")
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT_BYTES)
             yield database
 
 
@@ -80,15 +82,19 @@ def _is_plain(database: sqlite3.Connection, table: str) -> bool:
     return database.execute(query, (table,)).fetchone() is not None
 
 
-def _iter_rows(file: SourceFile, query: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a query with their numbers.
+def _iter_rows(file: SourceFile, table: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the stored columns of a table's rows, numbered.
+
+    Computed columns could be endless.
 
     Raises:
         ValidationError: The database is damaged (`damaged_file`).
     """
     try:
         with _opened_copy(file) as database:
-            for number, row in enumerate(database.execute(query), 1):
+            stored = database.execute("SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", (table,))
+            columns = ", ".join('"{}"'.format(row["name"].replace('"', '""')) for row in stored)
+            for number, row in enumerate(database.execute(f"SELECT {columns} FROM {table}"), 1):  # noqa: S608 - quoted
                 yield number, dict(row)
     except sqlite3.Error as error:
         raise ValidationError(f"{file.name} is damaged: {error}.", code="damaged_file") from None
@@ -96,7 +102,7 @@ def _iter_rows(file: SourceFile, query: str) -> Iterator[tuple[int, dict[str, An
 
 def read_memory_table(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
     """Yield the memories of mcp-memory-service, without deleted ones."""
-    for number, row in _iter_rows(file, "SELECT * FROM memories"):
+    for number, row in _iter_rows(file, "memories"):
         place = f"row {number}"
         values: dict[str, Any] = {
             key: value for key, value in row.items() if isinstance(value, str | int | float) and key != "id"
@@ -112,7 +118,7 @@ def read_memory_table(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart
 
 def read_langgraph_store(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
     """Yield the values of a LangGraph store that hold a text."""
-    for number, row in _iter_rows(file, "SELECT * FROM store"):
+    for number, row in _iter_rows(file, "store"):
         place, value = f"row {number}", _load_json(row["value"])
         text = _find_text(value)
         expires_at = _parse_utc(row.get("expires_at"))

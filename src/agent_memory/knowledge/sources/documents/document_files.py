@@ -48,17 +48,27 @@ def read_mails(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # n
     """Yield each mail of a file as a document, with low trust."""
     for number, content in enumerate(_split_mails(file), 1):
         place = f"mail {number}"
-        message = email.message_from_bytes(content, policy=email.policy.default)
-        text = _get_body(message)
-        if not text.strip():
-            yield SkippedPart(place)
-            continue
-        fields = [(name, repair_text(str(message[name]))) for name in _MAIL_FIELDS if message[name]]
-        subject = dict(fields).get("Subject", "")
-        head = "\n".join(f"{name}: {value}" for name, value in fields)
-        yield ReceivedDocument(f"{head}\n\n{text}", subject or file.base_name, "mail", _get_time(message))
-        for part in message.iter_attachments():
-            yield SkippedPart(f"{part.get_filename() or 'an attachment'} of {place}", LEFT_OUT)
+        try:
+            parts = _read_mail(content, file.base_name, place)
+        except Exception:  # noqa: BLE001 - the parser of Python raises anything at odd fields; the mail is named
+            parts = [SkippedPart(place)]
+        yield from parts
+
+
+def _read_mail(content: bytes, name: str, place: str) -> list[ImportPart]:
+    """Return a mail as a document, and its attachments as left out."""
+    message = email.message_from_bytes(content, policy=email.policy.default)
+    text = _get_body(message)
+    if not text.strip():
+        return [SkippedPart(place)]
+    fields = [(field, repair_text(str(message[field]))) for field in _MAIL_FIELDS if message[field]]
+    subject = dict(fields).get("Subject", "")
+    head = "\n".join(f"{field}: {value}" for field, value in fields)
+    left_out = [
+        SkippedPart(f"{part.get_filename() or 'an attachment'} of {place}", LEFT_OUT)
+        for part in message.iter_attachments()
+    ]
+    return [ReceivedDocument(f"{head}\n\n{text}", subject or name, "mail", _get_time(message)), *left_out]
 
 
 def _split_mails(file: SourceFile) -> Iterator[bytes]:
@@ -121,9 +131,19 @@ def _render_paragraph(paragraph: ET.Element) -> str:
     level = name.removeprefix("Heading")
     is_item = paragraph.find(f"{_WORD_SPACE}pPr/{_WORD_SPACE}numPr") is not None
     mark = f"{'#' * int(level)} " if level in set("123456") else "- " if is_item else ""
-    nodes = ((node.tag.removeprefix(_WORD_SPACE), node.text or "") for node in paragraph.iter())
+    nodes = ((node.tag.removeprefix(_WORD_SPACE), node.text or "") for node in _iter_own_nodes(paragraph))
     words = "".join(text if tag == "t" else _WORD_MARKS.get(tag, "") for tag, text in nodes)
     return f"{mark}{words}" if words.strip() else ""
+
+
+def _iter_own_nodes(paragraph: ET.Element) -> Iterator[ET.Element]:
+    """Yield the nodes of a paragraph without inner paragraphs, such as those of a text box."""
+    waiting = [*reversed(paragraph)]
+    while waiting:
+        node = waiting.pop()
+        if node.tag != f"{_WORD_SPACE}p":
+            yield node
+            waiting += reversed(node)
 
 
 def refuse_document(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
