@@ -18,4 +18,5 @@ def test_frameworks_example_prints_what_it_stored(root: Path, capsys: pytest.Cap
         use_protocols(package)
     frameworks.main(str(root))
     printed = capsys.readouterr().out
-    assert "     1\tShip on Friday\n['diet']\n[{'role': 'user', 'content': 'Hi'}]\n" in printed
+    assert "     1\tShip on Friday\nLangGraph store: ['diet']\n" in printed
+    assert "OpenAI Agents session: [{'role': 'user', 'content': 'Hi'}]\n" in printed
