@@ -109,7 +109,7 @@ async def import_vault(
         run.screen.note(f"{one_line(name)}: {problem}.")
     if not only:
         try:
-            await _import_documents(run, vault, choices)
+            await _import_documents(run, vault, choices, is_own=is_own)
         finally:
             if (documents := run.screen.get_document()) is not document:
                 run.screen.document({**document, "documents": documents})
@@ -270,7 +270,7 @@ async def _record_imported(run: AgentContext, vault: VaultFolder, ids: Mapping[s
     await asyncio.to_thread(vault.write_manifest)
 
 
-async def _import_documents(run: AgentContext, vault: VaultFolder, choices: ImportChoices) -> None:
+async def _import_documents(run: AgentContext, vault: VaultFolder, choices: ImportChoices, *, is_own: bool) -> None:
     """Import new and edited documents; an edited one is a new version."""
     from agent_memory.knowledge.sources.source_files import open_source
 
@@ -278,7 +278,7 @@ async def _import_documents(run: AgentContext, vault: VaultFolder, choices: Impo
     if folder.is_symlink() or not folder.is_dir():
         return
     tree = open_source(str(folder))
-    if read_identity(run.root / run.service.agent_id) == vault.agent:
+    if is_own:
         entries = {name: vault.entries.get(f"{DOCUMENTS}/{name}") for name in tree.files}
         edited = {
             name: entry for name, entry in entries.items() if entry is None or not _is_unchanged(vault, name, entry)

@@ -391,12 +391,17 @@ def test_killed_server_loses_nothing_it_acknowledged(root: Path) -> None:
     assert len(ids) == len(set(ids)) <= len(acknowledged) + 3
 
 
-@pytest.mark.enable_socket
-async def test_http_server_needs_the_token_and_a_local_host_and_origin(root: Path) -> None:
+def choose_http_command(root: Path) -> tuple[int, list[str]]:
+    """Return a free port, and the command of a server that listens there."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    command = [*COMMAND, "--http", "--port", str(port), "-a", "bob", "--root", str(root)]
+    return port, [*COMMAND, "--http", "--port", str(port), "-a", "bob", "--root", str(root)]
+
+
+@pytest.mark.enable_socket
+async def test_http_server_needs_the_token_and_a_local_host_and_origin(root: Path) -> None:
+    port, command = choose_http_command(root)
     server = await asyncio.to_thread(subprocess.Popen, command, stderr=subprocess.PIPE)
     try:
         token, address = await _wait_for_token(root, port), f"http://127.0.0.1:{port}/mcp"
@@ -441,10 +446,7 @@ async def test_http_server_needs_the_token_and_a_local_host_and_origin(root: Pat
 
 @pytest.mark.enable_socket
 async def test_second_server_of_a_port_leaves_the_token(root: Path) -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    command = [*COMMAND, "--http", "--port", str(port), "-a", "bob", "--root", str(root)]
+    port, command = choose_http_command(root)
     server = await asyncio.to_thread(subprocess.Popen, command, stderr=subprocess.PIPE)
     try:
         token = await _wait_for_token(root, port)
