@@ -177,9 +177,10 @@ def list_withdrawn(counts: Mapping[str, int]) -> list[str]:
 
 async def list_text_imports(run: AgentContext) -> list[dict[str, Any]]:
     """Return the imports that stored documents or conversations, newest first."""
+    if not (folder_of(run.service.agent_id, run.root).path / RESOURCE.journal).exists():
+        return []
     async with open_knowledge(run) as knowledge:
-        is_empty = not (knowledge.folder.path / RESOURCE.journal).exists()
-        records = [] if is_empty else await knowledge.resources.valid()
+        records = await knowledge.resources.valid()
     imports: dict[str, list[Resource]] = {}
     for record in records:
         if record.created_by_session.startswith(IMPORT_PREFIX):

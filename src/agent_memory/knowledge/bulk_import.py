@@ -441,11 +441,10 @@ def choose_format(sample: FileSample, form: str | None) -> ImportFormat | None:
 
     A requested format applies to the files that match it, and always to a single file.
     """
-    if form is None:
-        return find_format(sample)
-    named = [known for known in FORMATS if known.name == form]
-    matching = next((known for known in named if known.matches(sample)), None)
-    return matching or (named[0] if len(sample.tree.files) == 1 else None)
+    chosen = find_format(sample, form)
+    if chosen is None and form is not None and len(sample.tree.files) == 1:
+        return next(known for known in FORMATS if known.name == form)
+    return chosen
 
 
 def _read_stored(

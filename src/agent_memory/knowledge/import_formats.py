@@ -148,9 +148,15 @@ def _is_json(file: SourceFile, text: str) -> bool:
     return file.suffix in {".json", ".af"} or (file.name == "-" and _OBJECTS.match(text) is not None)
 
 
-def find_format(sample: FileSample) -> ImportFormat | None:
-    """Return the format of a file, or None."""
-    return next((form for form in FORMATS if _is_match(form, sample)), None)
+def find_format(sample: FileSample, name: str | None = None) -> ImportFormat | None:
+    """Return the first format that a file has, or None.
+
+    Args:
+        sample: Beginning of the file.
+        name: Name of the only formats to try, or None for all.
+    """
+    forms = (form for form in FORMATS if name is None or form.name == name)
+    return next((form for form in forms if _is_match(form, sample)), None)
 
 
 def _is_match(form: ImportFormat, sample: FileSample) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import ValidationError
+from agent_memory.knowledge.bulk_import import choose_format
 from agent_memory.knowledge.import_formats import find_format, take_sample
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.sources.documents import document_files
@@ -91,6 +92,7 @@ def test_value_of_another_type_is_no_format(tmp_path: Path, values: Any) -> None
     tree = open_source(str(path))
     [file] = tree.files.values()
     assert find_format(take_sample(file, tree)) is None
+    assert choose_format(take_sample(file, tree), "gemini").name == "gemini"
 
 
 def test_crash_of_a_reader_is_a_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
