@@ -183,7 +183,8 @@ class _VaultReader:
     def _plan_edited(self, name: str, note: VaultNote, memory: Memory, entry: NoteEntry | None) -> None:
         plan, names = self._plan, self._vault.names
         changes, ignored = list_changes(note, memory, memory.agent_id), list_ignored(note, memory, names)
-        if memory.trust == "low" and changes.pop("pinned", None):
+        if memory.trust == "low" and changes.get("pinned"):
+            del changes["pinned"]
             ignored = [*ignored, "pinned"]
         if ignored:
             plan.ignored[name] = ignored

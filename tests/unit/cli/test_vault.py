@@ -152,6 +152,11 @@ def test_pin_in_a_note_of_low_trust_is_ignored(bob: Run, vault: Path, tmp_path: 
     edit(note, "trust: low", "trust: low\npinned: true")
     bob("import", str(vault), "-a", "bob", "--yes")
     assert memories(bob)[EVIL]["pinned"] is False
+    bob("pin", EVIL, "-a", "bob")
+    bob("export", "--vault", str(vault), "-a", "bob", "--force")
+    edit(note, "pinned: true", "pinned: false")
+    bob("import", str(vault), "-a", "bob", "--yes")
+    assert memories(bob)[EVIL]["pinned"] is False
 
 
 def test_new_note_acts_only_once_accepted(bob: Run, vault: Path) -> None:
