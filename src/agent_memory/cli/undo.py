@@ -185,8 +185,8 @@ async def _show_list(
         for change, named in zip(changes, names, strict=True)
     ]
     listed = {change.session_id for change in changes}
-    others = [row for row in imports or () if row["import"] not in listed][:_LISTED_CHANGES]
-    unlisted = {} if imports is None else {"imports": others}
+    text_imports = [row for row in imports or () if row["import"] not in listed][:_LISTED_CHANGES]
+    unlisted = {} if imports is None else {"imports": text_imports}
     run.screen.rows({"agent_id": run.service.agent_id, "changes": rows, **unlisted}, "changes", _COLUMNS)
     for change in changes:
         count = len(change.parts)
@@ -199,14 +199,14 @@ async def _show_list(
             done = f"{withdrawn[change.seq]} taken back; ingest the file to restore it"
         run.screen.show(f"#{change.seq}  {minute(change.at)}  {change.session_id}  {done}")
         run.screen.show(brief(_get_content(change)), indent=2, max_lines=1)
-    for row in others:
+    for row in text_imports:
         counts = [counted(row[f"{noun}s"], noun) for noun in ("conversation", "document") if row[f"{noun}s"]]
         moment = datetime.fromisoformat(row["at"])
         run.screen.show(f"{row['import']}  {minute(moment)}  {', '.join(counts)} stored")
-    if others:
+    if text_imports:
         run.screen.note(f"Take one back: {run.build_undo('--import ID')}", style="dim")
     numbers = [change.seq for change in changes if has_hint and change.seq not in withdrawn]
-    if not changes and not others:
+    if not changes and not text_imports:
         run.screen.note("No changes of memories yet.")
     elif numbers and run.screen.form == "text":
         run.screen.note(f"Take one back: {run.build_undo(str(numbers[0]))}", style="dim")

@@ -218,7 +218,7 @@ async def _list_documents(run: AgentContext, left_out: Counter[str]) -> list[tup
 
 def _list_edited(vault: VaultFolder, memories: list[Memory], documents: list[tuple[Resource, str]]) -> list[str]:
     """Return the notes with edits that no memory has."""
-    known = {memory.id: memory for memory in memories}
+    memories_by_id = {memory.id: memory for memory in memories}
     whole_texts = {text.strip() for _, text in documents}
     edited = []
     for name, entry in vault.entries.items():
@@ -227,7 +227,7 @@ def _list_edited(vault: VaultFolder, memories: list[Memory], documents: list[tup
             continue
         if decode_text(content) in whole_texts:
             continue
-        if entry.id not in known or not is_imported(content, known[entry.id]):
+        if entry.id not in memories_by_id or not is_imported(content, memories_by_id[entry.id]):
             edited.append(name)
     return edited
 

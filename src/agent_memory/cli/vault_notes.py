@@ -76,8 +76,8 @@ class VaultNote:
     def metadata(self) -> dict[str, Any]:
         """Fields without a place in a memory."""
         nested = self.fields.get(_METADATA)
-        own = {name: value for name, value in self.fields.items() if name not in _NAMED}
-        values = {**own, **(nested if isinstance(nested, dict) else {})}
+        personal = {name: value for name, value in self.fields.items() if name not in _NAMED}
+        values = {**personal, **(nested if isinstance(nested, dict) else {})}
         plain: dict[str, Any] = json.loads(json.dumps(_name_keys(values), default=str))
         return plain
 

@@ -62,8 +62,8 @@ class EmbeddingSchedule:
         """
         with self._change:
             self._due.pop(worker, None)
-            own = threading.get_ident()
-            self._change.wait_for(lambda: self._running.get(worker, own) == own, seconds)
+            thread_id = threading.get_ident()
+            self._change.wait_for(lambda: self._running.get(worker, thread_id) == thread_id, seconds)
 
     def _put(self, worker: ScheduledWorker, delay: float) -> None:
         due = time.monotonic() + delay

@@ -443,8 +443,8 @@ class RecordTable(Generic[R]):
         return rebuilt
 
     def _load_known(self, invalid: Collection[str]) -> dict[str, R | None]:
-        known = {key: self._kind.load_known(self._agent_id, key, self._raw[key]) for key in invalid}
-        self.records |= {record_id: record for record_id, record in known.items() if record is not None}
+        loaded = {key: self._kind.load_known(self._agent_id, key, self._raw[key]) for key in invalid}
+        self.records |= {record_id: record for record_id, record in loaded.items() if record is not None}
         return {record_id: self.records.get(record_id) for record_id in invalid}
 
     def _find_sealed(self, entries: Collection[Entry]) -> set[str]:

@@ -47,7 +47,7 @@ def sweep_uploads() -> None:
 
 
 class UploadFolder:
-    """The last file that a person dropped, until it is stored or refused.
+    """The last dropped file, until it is stored or refused.
 
     Only this user can read its folder.
     """
@@ -58,7 +58,7 @@ class UploadFolder:
         self._paths: dict[str, Path] = {}
 
     async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> str:
-        """Write an upload in the place of the last one; return its ID.
+        """Write an upload, delete the last one, and return its ID.
 
         Raises:
             ValidationError: It is empty or too large.
@@ -97,7 +97,7 @@ class UploadFolder:
 
     @contextmanager
     def claim_path(self, upload_id: str) -> Iterator[Path]:
-        """Yield the file of an upload for its only use, then delete it.
+        """Yield the file of an upload once, then delete it.
 
         Raises:
             UnknownIdError: There is none in this run.

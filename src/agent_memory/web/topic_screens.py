@@ -154,9 +154,9 @@ async def show_entity(page: PageSession, request: Request) -> PageView:
         merged = await reader.get(entity_id)
         entries = await reader.timeline(merged)
         everything = await reader.all()
-    known = {entity.id: related for related in everything for entity in (related.entity, *related.merged)}
+    by_id = {entity.id: related for related in everything for entity in (related.entity, *related.merged)}
     by_name = {related.entity.name: related.entity.id for related in everything}
-    nodes = _place_nodes(_list_related(merged, entries, known), by_name)
+    nodes = _place_nodes(_list_related(merged, entries, by_id), by_name)
     return PageView(
         "entity",
         {
@@ -187,7 +187,7 @@ def _view_entry(entry: TimelineEntry) -> dict[str, Any]:
 
 
 def _list_related(
-    merged: MergedEntity, entries: Iterable[TimelineEntry], known: dict[str, MergedEntity]
+    merged: MergedEntity, entries: Iterable[TimelineEntry], by_id: dict[str, MergedEntity]
 ) -> dict[str, set[str]]:
     """Return the relations to other entities by name, the most frequent first."""
     counts: Counter[str] = Counter()
@@ -195,9 +195,9 @@ def _list_related(
     for entry in entries:
         pairs = [(entry.other, entry.what.replace("_", " "))] if entry.other else []
         named = [
-            known[entity_id].entity
+            by_id[entity_id].entity
             for entity_id in (entry.record.entities if entry.record else ())
-            if entity_id in known
+            if entity_id in by_id
         ]
         for name, relation in [
             *pairs,

@@ -123,11 +123,11 @@ def _read_mem0_relations(value: Any) -> Iterator[ImportPart]:
         }
         for part in named
     ]
-    whole = [relation for relation in relations if all(isinstance(end, str) for end in relation.values())]
-    for start in range(0, len(whole), _RELATIONS_AT_ONCE):
-        yield build_relations(whole[start : start + _RELATIONS_AT_ONCE])
-    if len(whole) < len(listed):
-        yield SkippedPart(f"{len(listed) - len(whole)} relations")
+    complete = [relation for relation in relations if all(isinstance(end, str) for end in relation.values())]
+    for start in range(0, len(complete), _RELATIONS_AT_ONCE):
+        yield build_relations(complete[start : start + _RELATIONS_AT_ONCE])
+    if len(complete) < len(listed):
+        yield SkippedPart(f"{len(listed) - len(complete)} relations")
 
 
 def list_mem0(value: Any) -> list[Any]:

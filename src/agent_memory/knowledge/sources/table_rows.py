@@ -166,7 +166,9 @@ def read_csv(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     first_line = text.partition("\n")[0]
     rows = csv.reader(io.StringIO(text), delimiter=max(_DELIMITERS, key=first_line.count))
     header = [name.strip() for name in next(rows, [])]
-    unknown = [name for name in tree.columns.values() if name.casefold() not in {known.casefold() for known in header}]
+    unknown = [
+        name for name in tree.columns.values() if name.casefold() not in {column.casefold() for column in header}
+    ]
     if unknown:
         detail = f"has no column {', '.join(unknown)}; it has {', '.join(header)}"
         yield SkippedPart("", "unknown_column", detail)

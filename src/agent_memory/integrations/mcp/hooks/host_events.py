@@ -91,7 +91,7 @@ def parse_event(values: Mapping[str, Any], host: str = "") -> HostEvent:
 
 
 def _list_files(prompt: Any, attachments: Any) -> list[str]:
-    """Return paths that a prompt attaches or names; `/` for an attachment without one."""
+    """Return paths that a prompt names; `/` for an attachment without one."""
     paths = [quoted or plain for quoted, plain in _MENTION.findall(prompt)] if isinstance(prompt, str) else []
     for attachment in attachments if isinstance(attachments, list) else []:
         values = attachment if isinstance(attachment, dict) else {}

@@ -114,7 +114,7 @@ class SessionHook:
         return {}
 
     def _list_outputs(self, tools: Iterable[CalledTool]) -> list[tuple[str, bool]]:
-        """Return each tool whose output taints, and True if it is of the project."""
+        """Return tools whose output taints, and if it is the project's."""
         kinds = [(tool.name, ToolList().classify(tool, self._event.folder, self._list_trusted())) for tool in tools]
         return [(name, kind == "project") for name, kind in kinds if kind != "trusted"]
 

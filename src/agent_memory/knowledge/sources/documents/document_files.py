@@ -137,7 +137,7 @@ def _render_paragraph(paragraph: ET.Element) -> str:
 
 
 def _iter_own_nodes(paragraph: ET.Element) -> Iterator[ET.Element]:
-    """Yield the nodes of a paragraph without inner paragraphs, such as those of a text box."""
+    """Yield the nodes of a paragraph without those of inner paragraphs."""
     waiting = [*reversed(paragraph)]
     while waiting:
         node = waiting.pop()

@@ -60,13 +60,13 @@ class _PersonNames:
             return ReceivedTurn(text, "user", speaker, said_at)
         return ReceivedTurn(text, PERSON if is_own and speaker else UNKNOWN, speaker, said_at, trust="low")
 
-    def check_me(self, name: str, known: Iterable[str] = ()) -> None:
+    def check_me(self, name: str, known_names: Iterable[str] = ()) -> None:
         """Check that a person has the name of the user.
 
         Raises:
             ValidationError: No speaker has it (`unknown_speaker`).
         """
-        if self._me and self._names and self._me not in self._names and self._me not in known:
+        if self._me and self._names and self._me not in self._names and self._me not in known_names:
             raise ValidationError(
                 f"Nobody in {name} is called {self._me!r}.",
                 code="unknown_speaker",

@@ -135,7 +135,7 @@ def _find_order(lines: Sequence[_StampedLine]) -> DateOrder | None:
 
 
 def _describe_order(lines: Sequence[_StampedLine], order: DateOrder | None) -> str:
-    """Return how the first date was read, or "" if certain."""
+    """Return a note on the reading of the first date, or ""."""
     is_certain = any(max(line.date[:2]) > _MONTHS or line.match["mark"] == "." for line in lines)
     said_at = None if is_certain or not lines else _read_time(lines[0], order)
     flipped: DateOrder = "dmy" if order == "mdy" else "mdy"
@@ -154,8 +154,8 @@ def _is_american(line: _StampedLine) -> bool:
 
 
 def _is_rising(times: Sequence[datetime | None]) -> bool:
-    known = [time for time in times if time is not None]
-    return len(known) == len(times) and all(earlier <= later for earlier, later in pairwise(known))
+    certain = [time for time in times if time is not None]
+    return len(certain) == len(times) and all(earlier <= later for earlier, later in pairwise(certain))
 
 
 def _read_time(line: _StampedLine, order: DateOrder | None) -> datetime | None:
