@@ -313,6 +313,7 @@ class History:
             UnsupportedError: The storage keeps no versions.
             StorageError: The journal cannot be read.
         """
+        await self._monitor.flush_log()
         latest = self._read_latest("" if since is None else to_text(since))
         events = await asyncio.to_thread(lambda: list(islice(latest, limit * _EVENTS_PER_CHANGE)))
         changes = (await self._load_changes(events))[:limit]
@@ -325,7 +326,7 @@ class History:
             UnsupportedError: The storage keeps no versions.
             StorageError: The journal cannot be read.
         """
-        events = await asyncio.to_thread(self._read_all)
+        events = await self._read_events()
         ids = {event["memory_id"] for event in events if event.get("session_id") == session_id}
         changes = await self._load_changes([event for event in events if event["memory_id"] in ids])
         return [change for change in changes if change.session_id == session_id]
@@ -357,7 +358,7 @@ class History:
 
     async def find_change(self, seq: int) -> MemoryChange | None:
         """Return the change with a number; None if no longer recorded."""
-        events = await asyncio.to_thread(self._read_all)
+        events = await self._read_events()
         return next((change for change in await self._load_changes(events) if change.seq == seq), None)
 
     async def is_replaced(self, memory_id: str) -> bool:
@@ -398,8 +399,13 @@ class History:
     def _read_latest(self, since: str) -> Iterator[dict[str, Any]]:
         return iter(()) if self._audit_file is None else _filter_named(read_latest_audit(self._audit_file, since))
 
-    def _read_all(self) -> list[dict[str, Any]]:
-        return [] if self._audit_file is None else list(_filter_named(read_audit(self._audit_file)))
+    async def _read_events(self) -> list[dict[str, Any]]:
+        """Return all logged events of memories, with those of this process that are being written."""
+        if self._audit_file is None:
+            return []
+        await self._monitor.flush_log()
+        entries = await asyncio.to_thread(lambda path: list(read_audit(path)), self._audit_file)
+        return list(_filter_named(entries))
 
     async def _restore_request(self, memory_id: str, taken: RemovedTexts[Memory], caller: Caller) -> RestoreResult:
         """Restore everything that one request to forget took."""

@@ -63,6 +63,7 @@ class Monitor:
     def __init__(self, storage: MemoryStorage, settings: ServiceSettings, clock: Clock, audit: AuditLog | None) -> None:
         self._storage, self._settings, self._clock, self._audit = storage, settings, clock, audit
         self.background = BackgroundTasks()
+        self._log_writes = BackgroundTasks()
         self._lines: dict[asyncio.AbstractEventLoop, list[tuple[str, Mapping[str, Any]]]] = {}
         self._audit_trouble: Trouble | None = None
         self._reported: dict[str, str] = {}  # component -> code of the trouble that was last reported as an event
@@ -95,7 +96,7 @@ class Monitor:
         }  # fmt: skip
         data = payload(event, {**common, **fields})
         if self._audit is not None and EVENTS[event].audited:
-            self.background.run(self._log_change(self._audit, event, data, caller))
+            self._log_writes.run(self._log_change(self._audit, event, data, caller))
         if caller.on_event is not None:
             caller.on_event(event, data, memory)
         await caller.emit(event, data)
@@ -134,6 +135,15 @@ class Monitor:
         """Report that fields of a memory were changed."""
         names = {"fields": list(fields), "redacted": list(redacted)}
         await self.report("memory:updated", caller, memory, memory_id=memory_id, **names)
+
+    async def settle(self) -> None:
+        """Wait for the work in this loop that is done after an answer."""
+        await self.background.settle()
+        await self.flush_log()
+
+    async def flush_log(self) -> None:
+        """Wait until the changes reported in this loop are in the audit log."""
+        await self._log_writes.settle()
 
     async def _log_change(self, audit: AuditLog, event: str, data: Mapping[str, Any], caller: Caller) -> None:
         """Write a line of the audit log with others that wait.

@@ -322,7 +322,7 @@ class MemoryService(EarlierNames):
 
     async def settle(self) -> None:
         """Wait for background work: access counts, the scratchpad file, the audit log."""
-        await self.monitor.background.settle()
+        await self.monitor.settle()
         await self.pad.settle()
 
     async def close(self) -> None:

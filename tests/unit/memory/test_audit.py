@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.files.lock import file_lock
 from agent_memory.memories import FileStorage
 from agent_memory.memory import AuditLog, MemoryService, events
-from agent_memory.memory.caller import NOBODY
+from agent_memory.memory.caller import NOBODY, Caller
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 
@@ -109,6 +110,23 @@ async def test_what_is_told_at_the_same_moment_is_noted_with_one_look_at_the_fil
     noted = [json.loads(line)["memory_id"] for line in lines(storage.folder.audit)]
     assert sorted(noted) == sorted(memory.id for memory in memories)
     assert written == [100, 100, 50]
+    await service.close()
+
+
+async def test_history_waits_for_lines_that_are_being_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = FileStorage("bob", tmp_path, settings=ServiceSettings(embedder="none"))
+    service = MemoryService(storage, ServiceSettings(embedder="none"), audit=AuditLog(storage.folder.audit))
+    may_write, real = threading.Event(), AuditLog.append_all
+
+    def append_all(log: AuditLog, events: list[tuple[str, Mapping[str, Any]]]) -> None:
+        may_write.wait(60)
+        real(log, events)
+
+    monkeypatch.setattr(AuditLog, "append_all", append_all)
+    stored = await service.store({"content": "The ledger is in MySQL."}, Caller(session_id="today"))
+    asyncio.get_running_loop().call_later(0.1, may_write.set)
+    changes = await service.history.list_session("today")
+    assert [part.record_id for change in changes for part in change.parts] == [stored.memory.id]
     await service.close()
 
 
