@@ -103,7 +103,7 @@ lock: needs-python ## write requirements/dev.txt: exact versions with hashes for
 	@$(PYTHON) -m venv $(LOCK_VENV) && $(LOCK_VENV)/bin/python -m pip install --quiet uv
 	printf 'hatchling\neditables\n' | $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate $(UPGRADE) --output-file requirements/dev.txt \
-	  --extra dev --extra local --extra openai --extra cli --extra server --extra vector --extra workspace pyproject.toml -
+	  --extra dev --extra local --extra languages --extra openai --extra cli --extra server --extra vector --extra workspace pyproject.toml -
 
 dev: needs-python ## the environment for tests, linters and benchmarks (two minutes the first time)
 	@$(PYTHON) scripts/environment.py $(VENV) dev

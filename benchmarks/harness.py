@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from agent_memory.embeddings import Embedder
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
     from agent_memory.settings import ServiceSettings
     from agent_memory.storage import MemoryStorage
     from benchmarks.retrieval.data import SetItem
-    from benchmarks.retrieval.vectors import KeptVectors
 
 _Row = TypeVar("_Row")
 _Z: Final = 1.96
@@ -48,7 +48,11 @@ _FILE_CALLS: Final = (
 # -- options ----------------------------------------------------------------------------------------------------------
 
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    "--embedder": {"choices": ("local", "none"), "default": "local", "help": "none: by words alone"},
+    "--embedder": {
+        "choices": ("local", "languages", "none"),
+        "default": "local",
+        "help": "languages: with the second model; none: by words alone",
+    },
     "--json": {"action": "store_true", "help": "print JSON"},
     "--jsonl": {"type": Path, "metavar": "FILE", "nargs": "+", "default": [], "help": "sets, see benchmarks.retrieval"},
     "--kills": {"type": int, "default": 500, "help": "processes to kill"},
@@ -239,16 +243,23 @@ class ManualClock:
 
 
 @contextlib.contextmanager
-def open_embedder(name: str, vectors: Path | None = None) -> Iterator[KeptVectors | None]:
-    """Open the local model with stored vectors; None for `none`."""
+def open_embedder(name: str, vectors: Path | None = None) -> Iterator[Embedder | None]:
+    """Open an embedder with stored vectors; None for `none`."""
     if name == "none":
         yield None
         return
     from agent_memory.embeddings import LocalEmbedder  # loads the model's library
+    from agent_memory.embeddings.embedder_pair import EmbedderPair
+    from agent_memory.embeddings.multilingual import MultilingualEmbedder
     from benchmarks.retrieval.vectors import KeptVectors
 
-    with contextlib.closing(KeptVectors(LocalEmbedder(), vectors)) as embedder:
-        yield embedder
+    with contextlib.ExitStack() as stack:
+        english: Embedder = stack.enter_context(contextlib.closing(KeptVectors(LocalEmbedder(), vectors)))
+        if name == "local":
+            yield english
+        else:
+            second = stack.enter_context(contextlib.closing(KeptVectors(MultilingualEmbedder(), vectors)))
+            yield EmbedderPair(english, second)
 
 
 async def store_items(storage: MemoryStorage, items: Iterable[SetItem]) -> dict[str, str]:

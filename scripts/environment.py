@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
-_USERS: Final = "local,openai,cli,server,vector,workspace"
+_USERS: Final = "local,languages,openai,cli,server,vector,workspace"
 EXTRAS: Final = {
     "demo": "local",
     "book": "cli,workspace",

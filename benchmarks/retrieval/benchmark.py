@@ -27,14 +27,12 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from agent_memory import storage as backends
-from agent_memory.embeddings import LocalEmbedder
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, open_embedder
 from benchmarks.retrieval.data import has_speakers, load_jsonl, load_locomo
 from benchmarks.retrieval.forms import FORMS, NAME, OBSERVATIONS
 from benchmarks.retrieval.metrics import DEPTH
 from benchmarks.retrieval.report import details, overview, report_of
 from benchmarks.retrieval.run import measure
-from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
     import argparse
@@ -109,11 +107,7 @@ def _sets(args: argparse.Namespace) -> Iterator[tuple[dict[str, str], list[Quest
 def _measured(
     sets: list[tuple[dict[str, str], list[QuestionGroup]]], args: argparse.Namespace, ks: list[int]
 ) -> list[Report]:
-    embedder = KeptVectors(LocalEmbedder(), args.vectors) if args.embedder == "local" else None
-    try:
+    with open_embedder(args.embedder, args.vectors) as embedder:
         return [
             report_of(asyncio.run(measure(groups, args.backend, embedder)), groups, about, ks) for about, groups in sets
         ]
-    finally:
-        if embedder is not None:
-            embedder.close()

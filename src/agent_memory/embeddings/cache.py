@@ -25,12 +25,12 @@ from agent_memory.files.atomic import read_signature
 from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import get_aside_path
-from agent_memory.files.vectors import get_byte_lengths, load_vectors, pack_vectors, unpack_vectors
+from agent_memory.files.vectors import concatenate_vectors, get_byte_lengths, load_vectors, pack_vectors, unpack_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
-    from agent_memory.embeddings.protocol import EmbedderIdentity, Vector
+    from agent_memory.embeddings.protocol import EmbedderIdentity, Matrix, Vector
     from agent_memory.encryption import DataKey
 
 _T = TypeVar("_T")
@@ -50,6 +50,7 @@ CREATE TABLE IF NOT EXISTS vectors (
 """
 """Rows are in insertion order, five on a page, with a separate index: ordered by hash, a vector took an eighth more
 room and three times as long to write. Earlier files have only the primary key, and are used as they are."""
+_ADD_EMBEDDER: Final = "INSERT OR IGNORE INTO embedders (identity) VALUES (?)"
 _HASH_BYTES: Final = 32
 _NONE: Final = (b"", b"")
 PREFIX_BYTES: Final = 8
@@ -63,13 +64,22 @@ def text_hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def round_vector(vector: Vector) -> Vector:
+def round_vector(vector: Vector, identity: EmbedderIdentity | None = None) -> Vector:
     """Return a vector as the cache returns it later.
 
     Fresh and cached vectors then rank alike; see `files.vectors`.
     """
-    made: Vector = unpack_vectors(pack_vectors(vector[None]))[0]
+    rows = vector[None]
+    parts = [unpack_vectors(pack_vectors(part)) for part in (_split_columns(rows, identity) if identity else [rows])]
+    made: Vector = (concatenate_vectors(parts) if len(parts) > 1 else parts[0])[0]
     return made
+
+
+def _split_columns(matrix: Matrix, identity: EmbedderIdentity) -> list[Matrix]:
+    """Return the columns of each embedder."""
+    import numpy as np  # nothing slow at import
+
+    return np.split(matrix, np.cumsum([part.dimension for part in identity.members])[:-1], axis=1)
 
 
 class NewerSchemaError(OSError):
@@ -111,11 +121,15 @@ class VectorCache:
     def get_many(self, identity: EmbedderIdentity, hashes: Collection[bytes]) -> dict[bytes, Vector]:
         """Return the known vectors among `hashes`.
 
-        They are float32 of unit length. A damaged row counts as unknown.
+        They are float32 of unit length. A damaged row counts as unknown. Of joined embedders each has rows of its own.
         """
         wanted = set(hashes)
         if not wanted:
             return {}
+        if identity.parts:
+            vectors_by_part = [self.get_many(part, wanted) for part in identity.parts]
+            known = wanted.intersection(*vectors_by_part)
+            return {key: concatenate_vectors([vectors[key] for vectors in vectors_by_part]) for key in known}
         rows = RowCodec(self._key())
         names = {rows.get_name(key) for key in wanted}
         encoded_rows = self._attempt(lambda database: _select(database, str(identity), names)) or []
@@ -127,10 +141,25 @@ class VectorCache:
 
         if not vectors:
             return True
-        packed_vectors = pack_vectors(np.asarray([*vectors.values()]))
+        matrix = np.asarray([*vectors.values()])
+        if identity.parts:
+            columns = zip(identity.parts, _split_columns(matrix, identity), strict=True)
+            return all(self.put_many(part, dict(zip(vectors, rows, strict=True))) for part, rows in columns)
+        packed_vectors = pack_vectors(matrix)
         rows = RowCodec(self._key())
         blobs = [rows.encode(key, row.tobytes()) for key, row in zip(vectors, packed_vectors, strict=True)]
         return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
+
+    def add_embedder(self, name: str) -> None:
+        """Note an embedder whose vectors are wanted."""
+        self._attempt(lambda database: database.execute(_ADD_EMBEDDER, (name,)))
+
+    def has_embedder(self, name: str) -> bool:
+        """Return True if an embedder is known; creates no file."""
+        if self._path is None or not self._path.exists():
+            return False
+        query = "SELECT 1 FROM embedders WHERE identity = ?"
+        return self._attempt(lambda database: database.execute(query, (name,)).fetchone()) is not None
 
     def prune(self, keep: Container[bytes]) -> int:
         """Delete vectors of texts whose hash is not in `keep`.
@@ -317,7 +346,7 @@ def _select(database: sqlite3.Connection, identity: str, wanted: set[bytes]) -> 
 
 
 def _insert(database: sqlite3.Connection, identity: str, blobs: list[tuple[bytes, bytes]]) -> bool:
-    database.execute("INSERT OR IGNORE INTO embedders (identity) VALUES (?)", (identity,))
+    database.execute(_ADD_EMBEDDER, (identity,))
     (number,) = database.execute("SELECT id FROM embedders WHERE identity = ?", (identity,)).fetchone()
     rows = [(number, key, blob) for key, blob in blobs]
     database.executemany("INSERT OR REPLACE INTO vectors (embedder, hash, vector) VALUES (?, ?, ?)", rows)

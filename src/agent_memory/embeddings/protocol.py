@@ -5,7 +5,8 @@ Must not import a model runtime or an API client: numpy is the only heavy import
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -36,16 +37,36 @@ class EmbedderIdentity:
         model: The provider's name of the model.
         dimension: Numbers in a vector.
         weights: SHA-256 of the weights, or whatever pins them; empty if the provider reports nothing.
+        parts: Identities of the embedders whose vectors are joined; empty for a single embedder.
     """
 
     provider: str
     model: str
     dimension: int
     weights: str = ""
+    parts: tuple[EmbedderIdentity, ...] = ()
+
+    @classmethod
+    def from_json(cls, text: str) -> EmbedderIdentity:
+        """Return the identity that `to_json` wrote."""
+        return _from_fields(json.loads(text))
+
+    def to_json(self) -> str:
+        """Return the identity as text for a child process."""
+        return json.dumps(asdict(self))
+
+    @property
+    def members(self) -> tuple[EmbedderIdentity, ...]:
+        """The identities under which the vectors are stored."""
+        return self.parts or (self,)
 
     def __str__(self) -> str:
         weights = f"@{self.weights[:16]}" if self.weights else ""
         return f"{self.provider}:{self.model}:{self.dimension}{weights}"
+
+
+def _from_fields(fields: Mapping[str, Any]) -> EmbedderIdentity:
+    return EmbedderIdentity(**{**fields, "parts": tuple(map(_from_fields, fields["parts"]))})
 
 
 class Embedder(Protocol):
@@ -56,6 +77,8 @@ class Embedder(Protocol):
     - `is_remote`: True if calls use a network. They are not cut into pieces, and no program waits for them at exit.
     - `missing()`: Sentence about what is not installed, found without loading anything, or None.
     - `cost`: US dollars charged so far.
+    - `parts`: Embedders whose vectors are joined; see `EmbedderPair`.
+    - `cosine_scale`: Factor that makes its cosines comparable with the limits of match grades, which are MiniLM's.
     - `reads_latin_alone`: True if texts in other scripts look alike to the model. There words alone decide a match.
     """
 

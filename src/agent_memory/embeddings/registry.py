@@ -10,7 +10,9 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.embeddings.embedder_pair import LANGUAGES
 from agent_memory.embeddings.local import LOCAL, LocalEmbedder
+from agent_memory.embeddings.multilingual import PACKAGE
 from agent_memory.embeddings.openai_api import OPENAI, OpenAIEmbedder
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.errors import ConfigurationError, EmbeddingError
@@ -20,7 +22,7 @@ from agent_memory.settings.installation import EMBEDDERS_GROUP, advice, find_ent
 if TYPE_CHECKING:
     from agent_memory.settings import ServiceSettings
 
-PROVIDERS: Final[dict[str, Provider]] = {"local": LOCAL, "openai": OPENAI}
+PROVIDERS: Final[dict[str, Provider]] = {"local": LOCAL, "languages": LANGUAGES, "openai": OPENAI}
 """Those of this distribution; others are entry points of their own distributions."""
 SWITCHED_OFF: Final = "embedder is set to none"
 _CACHED: Final = 1000
@@ -58,6 +60,17 @@ def make_embedder(settings: ServiceSettings) -> Embedder | None:
         return None
     provider = get_provider(settings.embedder)
     return None if provider.lacking() else provider.make(settings)
+
+
+def can_add_languages(settings: ServiceSettings) -> bool:
+    """Return True if the multilingual model may be added."""
+    return settings.embedder == "local" and not settings.embedding_model and not LANGUAGES.lacking()
+
+
+def lacks_languages(settings: ServiceSettings) -> bool:
+    """Return True if only the multilingual model is missing."""
+    is_local = settings.embedder == "local" and not settings.embedding_model
+    return is_local and LANGUAGES.lacking() == [PACKAGE]
 
 
 def reason_without(settings: ServiceSettings) -> str:

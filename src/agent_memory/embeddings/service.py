@@ -116,6 +116,16 @@ class EmbeddingService(Generic[IndexT]):
         """True if all submitted texts have a vector that is stored."""
         return self._worker is not None and self._worker.status.is_settled
 
+    def start(self) -> None:
+        """Begin to load the model in the background."""
+        if self._worker is not None:
+            self._worker.start()
+
+    def notice_texts(self, notice: Callable[[Iterable[str]], object]) -> None:
+        """Call a function with texts that are embedded for the first time."""
+        if self._worker is not None:
+            self._worker.notice_texts = notice
+
     def known_identity(self) -> EmbedderIdentity | None:
         """Return the identity of the vectors, or None if it requires loading.
 

@@ -22,6 +22,7 @@ from agent_memory.embeddings.cache import VectorCache, round_vector
 from agent_memory.embeddings.onnx_runtime import estimate_length, pieces
 from agent_memory.embeddings.schedule import SCHEDULE
 from agent_memory.errors import EmbeddingError
+from agent_memory.files.vectors import concatenate_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable
@@ -109,6 +110,7 @@ class EmbeddingWorker:
 
     Attributes:
         cache: The same.
+        notice_texts: Called with texts that were embedded for the first time, in the background.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class EmbeddingWorker:
         self._finishing = False  # a session ends: the model is loaded only for a text that needs it
         self._least = 0  # texts that may be left due then
         self._is_warm = False  # the first texts after loading have their vectors
+        self.notice_texts: Callable[[Iterable[str]], object] = lambda _: None
 
     @property
     def embedder(self) -> Embedder:
@@ -330,6 +333,7 @@ class EmbeddingWorker:
             if batch or self._needs_model:
                 vectors = self._source.documents(batch, load=self._wanted, stops=lambda: self._closing)
                 self._done.extend(vectors.items())
+                self.notice_texts(batch.values())
         except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
             with self._state:
                 self._backlog.put_back(batch, _as_embedding_error(error), ready=self._source.ready)
@@ -429,10 +433,26 @@ class CachingEmbedder:
             if stops():
                 break
             keys = [fresh[index] for index in piece]
-            exact = dict(zip(keys, self.embedder.embed_documents([texts[key] for key in keys]), strict=True))
+            exact = self._embed_texts({key: texts[key] for key in keys})
             self.save(exact)
-            vectors |= {key: round_vector(row) for key, row in exact.items()}  # as the cache gives them back later
+            identity = self.embedder.identity
+            vectors |= {key: round_vector(row, identity) for key, row in exact.items()}  # as the cache returns them
         return vectors
+
+    def _embed_texts(self, texts: dict[bytes, str]) -> dict[bytes, Vector]:
+        """Return the vectors of texts.
+
+        Each embedder of a pair reads what it has not cached.
+        """
+        columns = []
+        for part in getattr(self.embedder, "parts", None) or (self.embedder,):
+            cached = {} if part is self.embedder else self.cache.get_many(part.identity, texts)
+            fresh = [key for key in texts if key not in cached]
+            rows = part.embed_documents([texts[key] for key in fresh]) if fresh else ()
+            columns.append(cached | dict(zip(fresh, rows, strict=True)))
+        if len(columns) == 1:
+            return columns[0]
+        return {key: concatenate_vectors([vectors[key] for vectors in columns]) for key in texts}
 
     def find_cached(self, texts: Collection[bytes]) -> dict[bytes, Vector]:
         """Return cached vectors by text hash.

@@ -7,9 +7,12 @@ little, so they are stored as float16.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _MOST: Final = 127
@@ -43,6 +46,17 @@ def unpack_vectors(packed: NDArray[Any]) -> NDArray[Any]:
     exact /= np.where(usable, lengths, 1)[:, None]
     exact[~usable] = 0
     return exact
+
+
+def concatenate_vectors(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Join matrices of unit vectors to one of unit vectors.
+
+    Each has the shape (n, dimension). The product of two joined vectors is the mean of the products of their parts.
+    """
+    import numpy as np
+
+    joined: NDArray[Any] = np.concatenate(matrices, axis=-1) / math.sqrt(len(matrices))
+    return joined
 
 
 def get_byte_lengths(dimension: int) -> tuple[int, int]:

@@ -69,6 +69,7 @@ class SearchContext:
         least: The embedder's own floor of a cosine.
         floor: Lowest cosine of a hit by embedding alone.
         latin_alone: True if cosines of texts in non-Latin scripts are meaningless.
+        cosine_scale: Factor of a cosine where it is compared with the limits of MiniLM.
         scope: What `cosines` are limited to; None admits everything.
         at_most: Most documents of `cosines` that are read, about; None reads as many as needed.
         within: The same search for each period that is asked about, of what was stored in it.
@@ -84,6 +85,7 @@ class SearchContext:
     least: float = 0.0
     floor: float = 0.0
     latin_alone: bool = False
+    cosine_scale: float = 1.0
     scope: SearchScope | None = None
     at_most: int | None = None
     within: tuple[SearchContext, ...] = ()

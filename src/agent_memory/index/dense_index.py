@@ -81,6 +81,11 @@ class VectorSource(Protocol):
         """True if cosines of texts in other scripts are meaningless."""
         return bool(getattr(self._worker.embedder, "reads_latin_alone", False))
 
+    @property
+    def cosine_scale(self) -> float:
+        """Factor that makes cosines comparable with those of MiniLM."""
+        return float(getattr(self._worker.embedder, "cosine_scale", 1.0))
+
     def put(self, record_id: str, texts: Iterable[str]) -> None:
         """Set the texts, one or several pieces, of a record."""
 

@@ -345,7 +345,7 @@ def get_match_evidence(
     result = {}
     for record_id, terms in shared.items():
         hit = evidence[record_id]
-        cosine = None if has_no_cosine else hit.cosine
+        cosine = None if has_no_cosine or hit.cosine is None else hit.cosine * search.cosine_scale
         share, has_identifier = len(terms) / max(1, len(weights)), not terms.isdisjoint(question.identifiers)
         coverage = sum(weights[term] for term in terms) / total
         missing = sum(weights[term] for term in held_terms - terms) / total

@@ -291,6 +291,7 @@ class SearchIndex:
             floor = _ANY_COSINE if main is not None else least if threshold is None else threshold
             latin_alone = self.vectors.reads_latin_alone
             search = replace(search, cosines=cosines, least=least, floor=floor, latin_alone=latin_alone)
+            search = replace(search, cosine_scale=self.vectors.cosine_scale)
         return search
 
     def _drop(self, entry: IndexedDocument) -> None:

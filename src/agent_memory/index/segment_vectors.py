@@ -17,7 +17,7 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import sync_folder, translated
-from agent_memory.files.vectors import pack_vectors, unpack_vectors
+from agent_memory.files.vectors import concatenate_vectors, pack_vectors, unpack_vectors
 from agent_memory.index.columns import ColumnFile, ColumnFolder, finish_columns, write_columns
 from agent_memory.index.dense_index import products
 
@@ -88,6 +88,52 @@ class PieceVectors:
         """Return vectors of pieces in their stored form."""
         stored = self.kept[pieces]
         return stored if stored.dtype == np.int8 else pack_vectors(stored)
+
+
+class JoinedVectors:
+    """Joined vectors of the same pieces by several embedders.
+
+    Args:
+        parts: Vectors of each embedder, in the order of their numbers in a joined vector.
+
+    Raises:
+        StorageError: They are of different pieces.
+    """
+
+    def __init__(self, parts: Sequence[PieceVectors]) -> None:
+        if len(set(map(len, parts))) != 1:
+            raise StorageError("Vectors of different embedders in an index are of different pieces.")
+        self._parts = parts
+        self._ends = np.cumsum([part.dimension for part in parts])[:-1]
+
+    def __len__(self) -> int:
+        return len(self._parts[0])
+
+    @property
+    def dimension(self) -> int:
+        """Number of dimensions of a joined vector."""
+        return sum(part.dimension for part in self._parts)
+
+    def distances(self, query: NDArray[np.float32]) -> NDArray[np.uint16]:
+        """Return the weighted distance of each piece; see `PieceVectors.distances`.
+
+        A differing sign counts by the length of its part of the query, and more in a shorter vector.
+        """
+        total = np.zeros(len(self), np.float32)
+        for part, of_part in zip(self._parts, np.split(query, self._ends), strict=True):
+            weight = np.linalg.norm(of_part) * self.dimension / part.dimension
+            total += np.float32(weight) * part.distances(of_part)
+        return np.rint(total).astype(np.uint16)
+
+    def of(self, pieces: NDArray[Any] | slice) -> NDArray[np.float32]:
+        """Return joined vectors of pieces as floats of unit length."""
+        joined: NDArray[np.float32] = concatenate_vectors([part.of(pieces) for part in self._parts])
+        return joined
+
+
+def has_vectors(segment: Path, embedders: Iterable[str]) -> bool:
+    """Return True if a segment has vectors of all these embedders."""
+    return all((segment / folder_name(embedder)).is_dir() for embedder in embedders)
 
 
 def folder_name(embedder: str) -> str:
@@ -224,7 +270,7 @@ class SealedVectors:
     def __init__(
         self,
         segment: Segment,
-        vectors: PieceVectors,
+        vectors: PieceVectors | JoinedVectors,
         *,
         exact_to: int = 5_000,
         candidates: int = 10,

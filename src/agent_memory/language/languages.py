@@ -11,6 +11,7 @@ import functools
 from importlib import resources
 from typing import Any, Final
 
+from agent_memory.language.words import LATIN_END
 from agent_memory.late import compile_late
 
 _SCRIPTS: Final = {
@@ -25,6 +26,9 @@ _WORD: Final = compile_late(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _MOST_CHARS: Final = 4000
 """Characters of a text that are read."""
 _ALWAYS: Final = "en"
+_SURE: Final = 3
+"""Surplus of function words of another language that is no accident: English notes hold names and commands. None of
+3,300 English notes and turns is taken for another language."""
 
 
 @functools.cache
@@ -57,12 +61,31 @@ def guess_languages(text: str) -> tuple[str, ...]:
 
     The script decides, then the number of different function words. Equally likely languages are all included.
     """
-    languages = load_languages()
     script = next((name for name, character in _SCRIPTS.items() if character.search(text)), "latin")
-    likely = [code for code, language in languages.items() if language["script"] == script]
-    if len(likely) > 1:
-        words = set(_WORD.findall(text[:_MOST_CHARS].casefold().replace("\u2019", "'")))
-        hits = {code: len(words.intersection(languages[code]["function_words"])) for code in likely}
-        best = max(hits.values())
-        likely = [code for code in likely if hits[code] == best > 0]
+    hits = _count_function_words(text, script)
+    best = max(hits.values())
+    likely = [code for code in hits if len(hits) == 1 or hits[code] == best > 0]
     return tuple(dict.fromkeys([_ALWAYS, *likely] if script == "latin" else [*likely, _ALWAYS]))
+
+
+def is_other_language(text: str) -> bool:
+    """Return True if a text is surely in another language than English.
+
+    It is mostly in another script than Latin, or has several more function words of another language than of English.
+    """
+    letters = [char for char in text[:_MOST_CHARS] if char.isalpha()]
+    if 2 * sum(char >= LATIN_END for char in letters) > len(letters):
+        return True
+    hits = _count_function_words(text, "latin")
+    return max(hits.values()) - hits[_ALWAYS] >= _SURE
+
+
+def _count_function_words(text: str, script: str) -> dict[str, int]:
+    """Count the different function words of each language of a script."""
+    words = set(_WORD.findall(text[:_MOST_CHARS].casefold().replace("\u2019", "'")))
+    languages = load_languages().items()
+    return {
+        code: len(words.intersection(language.get("function_words", ())))
+        for code, language in languages
+        if language["script"] == script
+    }

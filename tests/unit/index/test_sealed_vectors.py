@@ -11,6 +11,7 @@ from agent_memory.errors import StorageError
 from agent_memory.index.columns import finish_columns, write_columns
 from agent_memory.index.segment import Segment, SegmentInfo
 from agent_memory.index.segment_vectors import (
+    JoinedVectors,
     PieceVectors,
     SealedVectors,
     add_vectors,
@@ -169,3 +170,29 @@ def test_vectors_of_versions_before_are_read_and_merged_with_others(tmp_path: Pa
     assert joined.kept.dtype == np.int8
     assert joined.of(slice(None)) == pytest.approx(vectors[[0, 2, 4, 7]], abs=0.002)
     assert np.array_equal(joined.kept[2:], read(new).kept[[1, 4]])
+
+
+@pytest.mark.parametrize("exact_to", [0, 5_000])
+def test_joined_vectors_find_the_nearest_by_both_models(tmp_path: Path, exact_to: int) -> None:
+    vectors, others = some_vectors(3_000), some_vectors(3_000)[::-1, :70]
+    others = np.ascontiguousarray(others / np.linalg.norm(others, axis=1, keepdims=True))
+    segment = sealed(tmp_path / "s", vectors, [1] * len(vectors))
+    add_vectors(segment.folder, "other", 70, [others])
+    joined = JoinedVectors([read(segment), PieceVectors(segment.folder / folder_name("other"))])
+    search, among = SealedVectors(segment, joined, exact_to=exact_to), np.ones(len(vectors), bool)
+
+    query = np.concatenate([0.6 * vectors[5], 0.8 * others[5]])
+    near = search.nearest(query, 10, -1.0, among)
+    cosines = (0.6 * vectors @ vectors[5] + 0.8 * others @ others[5]) / np.sqrt(2)
+    best = np.argsort(-cosines)[:10]
+    assert joined.dimension == DIMENSION + 70
+    assert near.rows[0] == best[0] == 5
+    assert len(set(near.rows.tolist()) & set(best.tolist())) >= 9
+    assert near.cosines == pytest.approx(cosines[near.rows], abs=0.01)
+
+
+def test_joined_vectors_of_different_pieces_are_refused(tmp_path: Path) -> None:
+    one = sealed(tmp_path / "s", some_vectors(3), [1, 2])
+    other = sealed(tmp_path / "t", some_vectors(2), [1, 1])
+    with pytest.raises(StorageError):
+        JoinedVectors([read(one), read(other)])

@@ -568,3 +568,16 @@ def test_latest_with_one_timestamp_is_the_last_stored_for_any_limit() -> None:
     assert ids(filled, "", 1) == [2]
     filled.put(make(1, "one coffee", timestamp=NOW))  # reworded: it keeps its place
     assert ids(filled, "", 1) == ids(filled, "", 2)[:1] == [2]
+
+
+@pytest.mark.parametrize(("scale", "match"), [(1.0, "weak"), (2.0, "strong")])
+def test_grade_scales_the_cosine_of_an_embedder(
+    embedder: HashEmbedder, worker: EmbeddingWorker, hybrid: SearchIndex, scale: float, match: str
+) -> None:
+    embedder.similarity_threshold, embedder.cosine_scale = 0.1, scale  # type: ignore[attr-defined]
+    hybrid.put(make(1, "tea with milk and honey and lemon and sugar"))
+    hybrid.put(make(2, "anyone interested"))
+    hybrid.warm()
+    assert worker.drain(20)
+    hits = hybrid.search(asked("tea unheard unknown untold")).hits
+    assert [(hit.parts["cosine"] < 0.35, hit.match) for hit in hits[:1]] == [(True, match)]

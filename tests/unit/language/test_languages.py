@@ -3,7 +3,7 @@
 import pytest
 
 from agent_memory.language import languages
-from agent_memory.language.languages import guess_languages, load_languages
+from agent_memory.language.languages import guess_languages, is_other_language, load_languages
 from tests.rows import check_rows
 
 
@@ -39,3 +39,21 @@ def test_languages_of_one_script_have_function_words() -> None:
     alike = [language for language in load_languages().values() if scripts.count(language["script"]) > 1]
     assert len(alike) > 1
     assert all(language["function_words"] for language in alike)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_other"),
+    [
+        ("Die Katze schläft in der Küche und ist satt.", True),
+        ("La reunión con el equipo es los lunes por la mañana.", True),
+        ("Файлы журнала хранятся две недели.", True),
+        ("الاجتماع يوم الاثنين", True),
+        ("The cat sleeps in the kitchen.", False),
+        ("use pytest -n 0, no cache", False),
+        ("Die Hard is on at nine, and El Camino after that.", False),
+        ("12:30 → 14:00 🎉", False),
+        ("", False),
+    ],
+)
+def test_other_language_is_noticed_by_script_or_words(text: str, is_other: bool) -> None:
+    assert is_other_language(text) is is_other
