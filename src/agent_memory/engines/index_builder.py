@@ -20,7 +20,6 @@ import random
 import shutil
 import signal
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,7 +70,7 @@ def main(arguments: Sequence[str]) -> None:
     Exits with 0, 1 (failed) or 3 (another process is building).
     """
     place, name, embedder, batch, *flags = arguments
-    folder, identity = AgentFolder(Path(place)), EmbedderIdentity(**json.loads(embedder))
+    folder, identity = AgentFolder(Path(place)), EmbedderIdentity.from_json(embedder)
     keep_to_itself()  # the engine gives its files the rights it likes
     os.nice(_NICENESS)
     _end_with_parent()
@@ -268,7 +267,7 @@ async def build_index(
         *python_module("agent_memory.engines.index_builder"),
         str(folder.path),
         kind.place,
-        json.dumps(asdict(identity)),
+        identity.to_json(),
         str(batch),
     ]
     try:

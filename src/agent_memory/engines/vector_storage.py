@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from pathlib import Path
 
-    from agent_memory.embeddings import Embedder
+    from agent_memory.embeddings import Embedder, EmbeddingService
     from agent_memory.models import Memory
 
 _SAMPLED: Final = 1_000
@@ -95,7 +95,16 @@ class MigratableStorage(FileStorage):
         Raises:
             ConfigurationError: The engine or the embedder is missing.
         """
-        files, options = self._files, self._options
+        wanted = self._wanted if self._maintenance is None else self._maintenance.sync.wanted  # of the process before
+        is_indexed = wanted or Shards(self.folder).active()[0] == "vector"  # an engine's answers need every vector
+        open_records = partial(self._open_records, storage, wanted=wanted, is_indexed=is_indexed)
+        # An index of the engine is of one embedder.
+        return open_records(self._files)[0] if is_indexed else self._files.open_with_languages(storage, open_records)
+
+    def _open_records(
+        self, storage: Any, files: Files[Memory], *, wanted: bool, is_indexed: bool
+    ) -> tuple[Store[Memory], EmbeddingService[Any]]:
+        options = self._options
         if is_encrypted(files.folder.path):
             raise ConfigurationError(
                 "This memory is encrypted, and an index of the vector engine would not be; nothing was changed.",
@@ -107,8 +116,6 @@ class MigratableStorage(FileStorage):
         candidates = embeddings.index
         if not is_installed() or not isinstance(candidates, AnnIndex):
             raise no_engine_error(embeddings)
-        wanted = self._wanted if self._maintenance is None else self._maintenance.sync.wanted  # of the process before
-        is_indexed = wanted or Shards(files.folder).active()[0] == "vector"  # an engine's answers need every vector
         store, sealing = files.open_segments(embeddings, storage.worker, whole=is_indexed)
 
         async def sizes() -> tuple[int, float]:
@@ -128,7 +135,7 @@ class MigratableStorage(FileStorage):
         )
         batch = files.settings.migration_batch_size
         store.upkeep = self._maintenance = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
-        return store
+        return store, embeddings
 
 
 class VectorStorage(MigratableStorage):

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import subprocess
 import time
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from agent_memory.embeddings import Embedder, EmbeddingService
+from agent_memory.embeddings import Embedder, EmbeddingService, LocalEmbedder, VectorCache
+from agent_memory.embeddings.embedder_pair import EmbedderPair
+from agent_memory.embeddings.multilingual import MultilingualEmbedder
+from agent_memory.embeddings.registry import can_add_languages, lacks_languages
 from agent_memory.encryption import data_key, is_encrypted, key_for, take_keys_from
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError
 from agent_memory.files.layout import AgentFolder, folder_of, remove_derived
@@ -22,6 +25,7 @@ from agent_memory.files.processes import child_environment, python_module
 from agent_memory.index import DenseIndex, RankingSettings, SearchIndex
 from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import GRACE
+from agent_memory.language.questions import is_foreign
 from agent_memory.logs import get_logger
 from agent_memory.models import (
     MEMORY,
@@ -39,7 +43,8 @@ from agent_memory.registry import ENGINES
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.change_log import FileLog, hashes_elsewhere
 from agent_memory.store.neighbor_storage import NeighborStorage
-from agent_memory.store.protocols import Trouble, describe_weakness
+from agent_memory.store.protocols import Trouble, describe_missing_languages, describe_weakness
+from agent_memory.store.second_model import SecondModel, SecondModelPlan
 from agent_memory.store.shards import Shards, can_grow, cannot_migrate_error, roll_back
 from agent_memory.store.shortlist import Shortlist
 from agent_memory.store.state import State
@@ -47,10 +52,11 @@ from agent_memory.store.storage_edge import Backend
 from agent_memory.store.store import Answer, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from datetime import timedelta
     from pathlib import Path
 
+    from agent_memory.embeddings import EmbedderIdentity
     from agent_memory.embeddings.service import IndexT
     from agent_memory.embeddings.worker import EmbeddingWorker
     from agent_memory.index import Hit
@@ -121,6 +127,8 @@ class MemoryStorage(NeighborStorage[Memory]):
         results.min_answer_confidence = min_answer_confidence
         if not self.opened.embeddings.is_empty:
             results.degraded = describe_weakness(results, self.embedding_status())
+            if results.degraded is None and is_foreign(query) and self._backend.lacks_languages():
+                results.degraded = describe_missing_languages()
         return results
 
     async def update_access_stats(self, memory_id: str) -> None:
@@ -190,13 +198,14 @@ class FileStorage(MemoryStorage):
         grace: Time for which forgotten and replaced texts can be restored.
         patience: Seconds that a search without its own patience waits for missing embeddings; None waits while a model
             loads, and for no texts. Loading the local model takes about one second.
+        second_embedder: Embedder that is added once a text or a question is not English, instead of that of `settings`.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder (also a ValueError).
         StorageError: The folder leads out of the storage root.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         agent_id: str,
         storage_root: str | Path | None = None,
@@ -206,10 +215,11 @@ class FileStorage(MemoryStorage):
         embedder: Embedder | None = None,
         grace: timedelta = GRACE,
         patience: float | None = None,
+        second_embedder: Embedder | None = None,
     ) -> None:
         settings = settings or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
-        files = Files(MEMORY, self.folder, settings, clock, embedder, grace, patience)
+        files = Files(MEMORY, self.folder, settings, clock, embedder, grace, patience, second_embedder)
         super().__init__(files.backend())
 
 
@@ -225,6 +235,7 @@ class Files(Generic[R]):
         embedder: Embedder of the caller, instead of that of `settings`.
         grace: Time for which forgotten and replaced texts can be restored.
         patience: As in `Backend`.
+        second_embedder: As in `FileStorage`.
     """
 
     kind: Kind[R]
@@ -234,6 +245,7 @@ class Files(Generic[R]):
     embedder: Embedder | None = None
     grace: timedelta = GRACE
     patience: float | None = None
+    second_embedder: Embedder | None = None
 
     def __post_init__(self) -> None:
         """Register where the settings say that the key of this folder is."""
@@ -255,14 +267,41 @@ class Files(Generic[R]):
             wait=self.settings.lock_timeout,
             patience=self.patience,
             shortlist=Shortlist(self.kind, self.folder),
+            lacks_languages=lambda: self.embedder is None and lacks_languages(self.settings),
         )
 
     def open(self, storage: Any) -> Store[R]:
-        """Open the records, to be searched in this process.
+        """Open segments and journal, to be searched in this process."""
+        return self.open_with_languages(storage, partial(_open_records, storage))
 
-        They are in segments, and after these in the journal.
+    def open_with_languages(self, storage: Any, open_records: RecordOpener[R]) -> Store[R]:
+        """Open the records; a second embedder is added once it is needed.
+
+        Args:
+            storage: Storage of the records.
+            open_records: Opens them with the embedder of the given files.
         """
-        return self.open_segments(self.embeddings(DenseIndex), storage.worker)[0]
+        plan = self._plan_second_model(open_records)
+        if plan is not None and plan.is_filled:
+            return plan.open_store()[0]
+        store, embeddings = open_records(self)
+        if plan is not None:
+            store.second_model = SecondModel(storage, plan)
+            embeddings.notice_texts(store.second_model.note_texts)
+            store.second_model.start()
+        return store
+
+    def _plan_second_model(self, open_records: RecordOpener[R]) -> SecondModelPlan[R] | None:
+        """Return the plan of a second embedder, or None."""
+        english, foreign = self.embedder, self.second_embedder
+        if english is None and foreign is None and can_add_languages(self.settings):
+            foreign = MultilingualEmbedder()
+        if foreign is None or not self.settings.enable_caching:
+            return None
+        pair = EmbedderPair(english or LocalEmbedder(), foreign)
+        vectors = VectorCache(self.folder.vectors, key=partial(key_for, self.folder.path))
+        open_pair = partial(open_records, replace(self, embedder=pair, second_embedder=None))
+        return SecondModelPlan(self.kind, pair, vectors, open_pair, partial(start_builder, self.folder, self.kind))
 
     def open_segments(
         self, embeddings: EmbeddingService[Any], worker: Worker, *, whole: bool = False
@@ -302,6 +341,15 @@ class Files(Generic[R]):
         others = partial(hashes_elsewhere, self.folder, self.kind)
         key = partial(key_for, self.folder.path)
         return EmbeddingService(self.settings, self.folder.vectors, make_index, self.embedder, others, key)
+
+
+RecordOpener = Callable[[Files[R]], tuple[Store[R], EmbeddingService[Any]]]
+"""Opens the records of files, with their embeddings."""
+
+
+def _open_records(storage: Any, files: Files[R]) -> tuple[Store[R], EmbeddingService[Any]]:
+    embeddings = files.embeddings(DenseIndex)
+    return files.open_segments(embeddings, storage.worker)[0], embeddings
 
 
 def get_ranking_settings(settings: ServiceSettings) -> RankingSettings:
@@ -410,15 +458,7 @@ class SegmentUpkeep(Generic[R]):
         self._started = time.monotonic()
         if numpy_if_there() is None or is_encrypted(self._agent.path):  # segments are arrays, and not encrypted
             return
-        identity = self.opening().identity
-        self._child = start_child(
-            [
-                *python_module("agent_memory.store.segment_builder"),
-                str(self._agent.path),
-                self._store.kind.place,
-                json.dumps(asdict(identity)) if identity is not None else "",
-            ]
-        )
+        self._child = start_builder(self._agent, self._store.kind, self.opening().identity)
 
     def describe(self) -> tuple[dict[str, Any], list[Trouble]]:
         """Return nothing to report.
@@ -443,6 +483,14 @@ class SegmentUpkeep(Generic[R]):
         after = self._store.state.unsealed_count
         # A child that failed, for instance on a full disk, is not started again for the same changes.
         self._enough = self._least if after < max(before, self._least) else after + self._least
+
+
+def start_builder(
+    folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | None
+) -> subprocess.Popen[bytes] | None:
+    """Start a child process that seals records, with vectors of the cache."""
+    command = python_module("agent_memory.store.segment_builder")
+    return start_child([*command, str(folder.path), kind.place, identity.to_json() if identity is not None else ""])
 
 
 def start_child(command: list[str]) -> subprocess.Popen[bytes] | None:

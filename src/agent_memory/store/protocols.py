@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from agent_memory.settings.installation import advice
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from contextlib import AbstractContextManager
@@ -213,6 +215,22 @@ class MigrationProgress:
         return self.memories_processed >= self.total
 
 
+class ModelUpkeep(Protocol):
+    """Background work that adds a second embedder to an agent."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the second embedder; return False if that is over."""
+
+    def note_question(self, question: str) -> None:
+        """Begin if a question needs the second embedder."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the state of the work, empty if nothing is to do."""
+
+    def close(self) -> None:
+        """Stop; the next process continues."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Cost of a migration.
@@ -325,7 +343,16 @@ def describe_weakness(results: SearchResults, state: Mapping[str, Any]) -> str |
             "Searched by words alone" if results.mode == "keyword" else "Some memories were searched by words alone"
         )
         return f"{searched}: {_texts(pending)} still to be read by meaning. {_SOON}"
+    if (languages := state.get("languages")) is not None:
+        left = f" ({languages['pending']:,} of {languages['records']:,} memories left)" if languages["records"] else ""
+        sentence = f"Only English is searched by meaning: a model for other languages is being added{left}."
+        return f"{sentence} It failed: {languages['problem']}" if languages.get("problem") else f"{sentence} {_SOON}"
     return None
+
+
+def describe_missing_languages() -> str:
+    """Describe that a question is answered by words, and name the extra."""
+    return f"Only English is searched by meaning: the model for other languages is not installed. {advice('languages')}"
 
 
 def _texts(count: int) -> str:

@@ -80,6 +80,8 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         """Return the best matches, best first. Does not count as an access."""
         if (upkeep := self._upkeep) is not None:
             upkeep.look_after(is_changed=False)
+        if self._is_open and (second := self.opened.second_model) is not None:
+            second.note_question(request.text)
         is_embedded = request.loads_model or (self._is_open and self.opened.embeddings.is_ready)
         question = None
         if is_embedded:

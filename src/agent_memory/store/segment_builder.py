@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 import uuid
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,7 +41,7 @@ from agent_memory.index.segment import (
     read_listing,
     unlist_segments,
 )
-from agent_memory.index.segment_vectors import add_vectors, folder_name, remove_unfinished
+from agent_memory.index.segment_vectors import add_vectors, has_vectors, remove_unfinished
 from agent_memory.index.segment_writer import PINNED, Row, merge, seal, searched_fields
 from agent_memory.journal import Journal, JournalUpdate
 from agent_memory.journal.reader import get_position
@@ -96,7 +96,7 @@ def main(arguments: list[str]) -> None:
     place, name, embedder = arguments
     keep_to_itself()
     os.nice(_NICENESS)
-    identity = EmbedderIdentity(**json.loads(embedder)) if embedder else None
+    identity = EmbedderIdentity.from_json(embedder) if embedder else None
     try:
         seal_up(AgentFolder(Path(place)), Kind.at(name), identity)
     except AgentMemoryError as error:
@@ -270,7 +270,8 @@ def _find_due(chain: Chain, identity: EmbedderIdentity | None) -> int | None:
     without vectors would lose them.
     """
     sizes = [len(segment) + len(segment.columns["hides"]) for segment in chain.segments]
-    embedded = [_is_embedded(segment, identity) for segment in chain.segments]
+    names = [] if identity is None else list(map(str, identity.members))
+    embedded = [tuple([has_vectors(segment.folder, [name]) for name in names]) for segment in chain.segments]
     are_many = len(sizes) >= _MOST_SEGMENTS
     for first in range(len(sizes) - 1):
         is_due = sizes[first] < _GROWTH * sum(sizes[first + 1 :]) or sum(sizes[first:]) <= _SMALL
@@ -307,23 +308,20 @@ def _take_into_use(
         raise
 
 
-def _is_embedded(segment: Segment, identity: EmbedderIdentity | None) -> bool:
-    return identity is None or (segment.folder / folder_name(str(identity))).is_dir()
-
-
 def _add_vectors(chain: Chain, cache: VectorCache, identity: EmbedderIdentity | None) -> bool:
     """Copy complete sets of vectors from the cache to their segments.
 
     Returns True if any were copied.
     """
     added = False
-    for segment in chain.segments:
-        if identity is None or _is_embedded(segment, identity):
+    identities = () if identity is None else identity.members
+    for segment, part in product(chain.segments, identities):
+        if has_vectors(segment.folder, [str(part)]):
             continue
         with contextlib.suppress(_NotEmbeddedError):
             # Texts are embedded in this order, so if any vector is missing, the last ones are.
-            _load_vectors(segment.columns["piece.hash"][-_SAMPLED_VECTORS:], cache, identity)
-            add_vectors(segment.folder, str(identity), identity.dimension, _iter_vectors(segment, cache, identity))
+            _load_vectors(segment.columns["piece.hash"][-_SAMPLED_VECTORS:], cache, part)
+            add_vectors(segment.folder, str(part), part.dimension, _iter_vectors(segment, cache, part))
             added = True
     return added
 

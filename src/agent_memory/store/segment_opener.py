@@ -16,7 +16,7 @@ from agent_memory.files.lock import index_lock
 from agent_memory.index import SearchIndex
 from agent_memory.index.segment import Chain, Segment, is_ours, open_chain, read_about, read_listing, unlist_segments
 from agent_memory.index.segment_part import SealedCorpus
-from agent_memory.index.segment_vectors import PieceVectors, SealedVectors, folder_name
+from agent_memory.index.segment_vectors import JoinedVectors, PieceVectors, SealedVectors, folder_name, has_vectors
 from agent_memory.journal import Journal
 from agent_memory.journal.place import ReadPosition
 from agent_memory.journal.purge_filter import is_returned
@@ -178,7 +178,9 @@ class SegmentOpener(Generic[R]):
             return False
         pairs = zip(corpus.chain.segments, corpus.vectors, strict=True)
         return not any(
-            vectors is None and (segment.folder / folder_name(str(self.identity))).is_dir()
+            vectors is None
+            and self.identity is not None
+            and has_vectors(segment.folder, map(str, self.identity.members))
             for segment, vectors in pairs
         )
 
@@ -279,6 +281,7 @@ def _open_vectors(segment: Segment, identity: EmbedderIdentity | None) -> Sealed
     if identity is None:
         return None
     try:
-        return SealedVectors(segment, PieceVectors(segment.folder / folder_name(str(identity))))
+        parts = [PieceVectors(segment.folder / folder_name(str(part))) for part in identity.members]
+        return SealedVectors(segment, parts[0] if len(parts) == 1 else JoinedVectors(parts))
     except StorageError:  # not made yet, or damaged
         return None

@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 _BETWEEN_TRIES: Final = 0.05
 """Seconds until a requested compaction is tried again."""
+_SLICE_SECONDS: Final = 0.5
+"""Waiting is done in slices, since a thread cannot be called back."""
 
 
 def _get_immovable_error() -> ConfigurationError:
@@ -59,6 +61,7 @@ class Backend(Generic[R]):
         patience: Seconds that a search without its own patience waits for missing vectors; None waits while a model
             loads, and for no texts.
         shortlist: File that a start reads instead of the log, or None.
+        lacks_languages: Returns True if the model for other languages can be installed.
     """
 
     kind: Kind[R]
@@ -73,6 +76,7 @@ class Backend(Generic[R]):
     wait: float = WAIT_SECONDS
     patience: float | None = None
     shortlist: Shortlist[R] | None = None
+    lacks_languages: Callable[[], bool] = lambda: False
 
 
 class StorageEdge(Generic[R]):
@@ -96,6 +100,7 @@ class StorageEdge(Generic[R]):
         self._parents: list[object] = []
         self._pid = os.getpid()
         self._open: Store[R] | None = None
+        self._replaced: list[Store[R]] = []
         self._shown: ShownRecords[R] = ShownRecords(backend.shortlist)
         self._compactions = 0
         self._is_compacting = False
@@ -116,6 +121,15 @@ class StorageEdge(Generic[R]):
                 self._shown = ShownRecords(self._backend.shortlist)
             self._open = self._backend.open(self)
         return self._open
+
+    def replace_store(self, store: Store[R]) -> Store[R]:
+        """Answer from another store of the same records; return the former.
+
+        For the thread of the records.
+        """
+        replaced, self._open = self.opened, store
+        self._replaced.append(replaced)
+        return replaced
 
     @property
     def _is_open(self) -> bool:
@@ -212,6 +226,9 @@ class StorageEdge(Generic[R]):
         """
         await self._read_all()
         is_ready = await self.opened.embeddings.ready(patience)
+        second = self.opened.second_model
+        while patience is None and second is not None and await asyncio.to_thread(second.wait, _SLICE_SECONDS):
+            pass
         if (upkeep := self._upkeep) is not None:
             upkeep.look_after(is_changed=False)
         return is_ready
@@ -309,7 +326,8 @@ class StorageEdge(Generic[R]):
         `status` is off, found (not loaded yet), loading, ready or failing; the rest says why.
         """
         if self._is_open:
-            return self.opened.embeddings.describe()
+            second = self.opened.second_model
+            return self.opened.embeddings.describe() | (second.describe() if second is not None else {})
         return {"status": "loading", "reason": "not connected yet"}
 
     def embedding_cost(self) -> float:
@@ -397,12 +415,17 @@ class StorageEdge(Generic[R]):
         words here, and get their vectors in the next storage that is opened.
         """
         store = self._open if self._pid == os.getpid() else None
+        if store is not None and store.second_model is not None:
+            await asyncio.to_thread(store.second_model.close)
+            store = self._open  # it may have been replaced
         if store is not None:
             await self.worker.run(bool)  # after requests for vectors that follow a write
             if pending := await store.embeddings.finish():
                 log.info("texts_left_due", kind=self.kind.name, count=pending)
-            if store.upkeep is not None:
-                await store.upkeep.close()
+            for upkeep in [replaced.upkeep for replaced in self._replaced] + [store.upkeep]:
+                if upkeep is not None:
+                    await upkeep.close()
+            self._replaced.clear()
             if self._shown.has_unsaved:
                 await self.worker.run(self._shown.save, store)
             await self.worker.run(lambda: store.log.note_current(len(store.state.records)))

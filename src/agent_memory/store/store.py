@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent_memory.index.parts import Masks
     from agent_memory.journal import Change, JournalUpdate
     from agent_memory.models import Kind, Surroundings
-    from agent_memory.store.protocols import ChangeLog, IndexUpkeep, Settle
+    from agent_memory.store.protocols import ChangeLog, IndexUpkeep, ModelUpkeep, Settle
     from agent_memory.store.sealed_records import SealedRecords
 
 T = TypeVar("T")
@@ -95,12 +95,14 @@ class Store(Generic[R]):
         state: Records as of the last `refresh`.
         embeddings: Vectors of their texts; set by the backend that opens the store.
         upkeep: Work on the index between calls, None for none; set by the backend that opens the store.
+        second_model: Back-fill of a second embedder, None where there is none to add; set like `upkeep`.
         asked_for_vectors: True once the vectors of all sealed records without vectors were asked for.
         is_pruned: True once the vectors of deleted records were removed from the cache.
     """
 
     embeddings: TextEmbeddings
     upkeep: IndexUpkeep | None = None
+    second_model: ModelUpkeep | None = None
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _REQUEST: Final = "[agent-memory: notice]\nAfter your answer, show the user this line once, word for word:\n{line}"
-_LOCAL_EMBEDDERS: Final = ("local", "none")
+_LOCAL_EMBEDDERS: Final = ("local", "languages", "none")
 
 
 async def take_first_notice(identity: SessionIdentity, settings: ServiceSettings) -> str | None:
