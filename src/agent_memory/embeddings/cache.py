@@ -118,6 +118,11 @@ class VectorCache:
         """The reason why the file is unused or was replaced, or None."""
         return self._trouble or self._begun_anew
 
+    @property
+    def is_stored(self) -> bool:
+        """True if there is a file."""
+        return self._path is not None and self._path.exists()
+
     def get_many(self, identity: EmbedderIdentity, hashes: Collection[bytes]) -> dict[bytes, Vector]:
         """Return the known vectors among `hashes`.
 
@@ -156,7 +161,7 @@ class VectorCache:
 
     def has_embedder(self, name: str) -> bool:
         """Return True if an embedder is known; creates no file."""
-        if self._path is None or not self._path.exists():
+        if not self.is_stored:
             return False
         query = "SELECT 1 FROM embedders WHERE identity = ?"
         return self._attempt(lambda database: database.execute(query, (name,)).fetchone()) is not None

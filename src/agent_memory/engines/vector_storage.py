@@ -45,6 +45,7 @@ class MigratableStorage(FileStorage):
         embedder: Embedder to use instead of that of `settings`.
         grace: How long deleted or replaced memories can be restored.
         patience: As in `FileStorage`.
+        second_embedder: As in `FileStorage`.
         embedding_model: Model to use instead of that of `settings`; one of OpenAI's by its name.
         wanted: True to use an index, and to build a missing one, whatever `metadata.json` says; otherwise that decides.
         options: How the engine is run.
@@ -67,13 +68,14 @@ class MigratableStorage(FileStorage):
         embedder: Embedder | None = None,
         grace: timedelta = GRACE,
         patience: float | None = None,
+        second_embedder: Embedder | None = None,
         wanted: bool | None = None,
         embedding_model: str | None = None,
         options: IndexOptions = DEFAULT_OPTIONS,
     ) -> None:
         settings = with_model(settings, embedding_model) or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
-        files = Files(MEMORY, self.folder, settings, clock, embedder, grace, patience)
+        files = Files(MEMORY, self.folder, settings, clock, embedder, grace, patience, second_embedder)
         self._files, self._options = files, options
         self._maintenance: IndexMaintenance | None = None
         if wanted is not None:
@@ -98,8 +100,8 @@ class MigratableStorage(FileStorage):
         wanted = self._wanted if self._maintenance is None else self._maintenance.sync.wanted  # of the process before
         is_indexed = wanted or Shards(self.folder).active()[0] == "vector"  # an engine's answers need every vector
         open_records = partial(self._open_records, storage, wanted=wanted, is_indexed=is_indexed)
-        # An index of the engine is of one embedder.
-        return open_records(self._files)[0] if is_indexed else self._files.open_with_languages(storage, open_records)
+        # An index is of one embedder; that of another one is rebuilt after the start.
+        return self._files.open_with_languages(storage, open_records, can_replace=not is_indexed)
 
     def _open_records(
         self, storage: Any, files: Files[Memory], *, wanted: bool, is_indexed: bool

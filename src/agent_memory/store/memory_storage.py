@@ -274,34 +274,35 @@ class Files(Generic[R]):
         """Open segments and journal, to be searched in this process."""
         return self.open_with_languages(storage, partial(_open_records, storage))
 
-    def open_with_languages(self, storage: Any, open_records: RecordOpener[R]) -> Store[R]:
+    def open_with_languages(self, storage: Any, open_records: RecordOpener[R], *, can_replace: bool = True) -> Store[R]:
         """Open the records; a second embedder is added once it is needed.
 
         Args:
             storage: Storage of the records.
             open_records: Opens them with the embedder of the given files.
+            can_replace: As in `SecondModelPlan`.
         """
-        plan = self._plan_second_model(open_records)
-        if plan is not None and plan.is_filled:
+        plan = self._plan_second_model(open_records, can_replace=can_replace)
+        if plan is not None and plan.check_filled():
             return plan.open_store()[0]
         store, embeddings = open_records(self)
         if plan is not None:
             store.second_model = SecondModel(storage, plan)
-            embeddings.notice_texts(store.second_model.note_texts)
-            store.second_model.start()
+            store.second_model.start(embeddings)
         return store
 
-    def _plan_second_model(self, open_records: RecordOpener[R]) -> SecondModelPlan[R] | None:
+    def _plan_second_model(self, open_records: RecordOpener[R], *, can_replace: bool) -> SecondModelPlan[R] | None:
         """Return the plan of a second embedder, or None."""
         english, foreign = self.embedder, self.second_embedder
         if english is None and foreign is None and can_add_languages(self.settings):
             foreign = MultilingualEmbedder()
         if foreign is None or not self.settings.enable_caching:
             return None
-        pair = EmbedderPair(english or LocalEmbedder(), foreign)
-        vectors = VectorCache(self.folder.vectors, key=partial(key_for, self.folder.path))
-        open_pair = partial(open_records, replace(self, embedder=pair, second_embedder=None))
-        return SecondModelPlan(self.kind, pair, vectors, open_pair, partial(start_builder, self.folder, self.kind))
+        pair, folder = EmbedderPair(english or LocalEmbedder(), foreign), self.folder
+        vectors = VectorCache(folder.vectors, key=partial(key_for, folder.path))
+        opening = partial(open_records, replace(self, embedder=pair, second_embedder=None))
+        build = partial(start_builder, folder, self.kind)
+        return SecondModelPlan(self.kind, pair, vectors, folder, opening, build, can_replace)
 
     def open_segments(
         self, embeddings: EmbeddingService[Any], worker: Worker, *, whole: bool = False

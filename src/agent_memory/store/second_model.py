@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import EmbedderIdentity, EmbeddingService, VectorCache
     from agent_memory.embeddings.embedder_pair import EmbedderPair
     from agent_memory.embeddings.protocol import Embedder
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Kind
     from agent_memory.store.storage_edge import StorageEdge
     from agent_memory.store.store import Store
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 _RECORDS: Final = 20
 """Records of a step, which is finished before a session ends, so that each session makes progress."""
-_CHECKED: Final = 200
-"""Newest records whose language is checked."""
+_CHECKED: Final = 1_000
+"""Earlier records whose language is checked, about: evenly spread over all, so that no size makes this slow."""
 _HEAD_START_SECONDS: Final = 0.5
 _POLL_SECONDS: Final = 0.2
 _REST_SECONDS: Final = 30.0
@@ -52,15 +53,19 @@ class SecondModelPlan(Generic[R]):
         kind: Kind of the records.
         pair: Both embedders, the second one last.
         cache: Vector cache of the agent.
+        folder: Folder of the agent.
         open_store: Opens the records with both embedders.
         build_columns: Starts a process that copies cached vectors to segments; None if it cannot.
+        can_replace: False if only the next start can use the second embedder, since the engine's index is rebuilt.
     """
 
     kind: Kind[R]
     pair: EmbedderPair
     cache: VectorCache
+    folder: AgentFolder
     open_store: Callable[[], tuple[Store[R], EmbeddingService[Any]]]
     build_columns: Callable[[EmbedderIdentity], subprocess.Popen[bytes] | None]
+    can_replace: bool = True
 
     @property
     def second(self) -> Embedder:
@@ -82,10 +87,23 @@ class SecondModelPlan(Generic[R]):
         """Name in the cache that says that earlier texts were checked."""
         return f"{self.wanted_name} checked {self.kind.name}"
 
-    @property
-    def is_filled(self) -> bool:
-        """True if all records had their vectors of the second embedder."""
-        return self.cache.has_embedder(self.filled_name)
+    def check_filled(self) -> bool:
+        """Return True if all records had their vectors of the second embedder.
+
+        A cache that is deleted takes its notes along; the segments then say it.
+        """
+        if self.cache.has_embedder(self.filled_name):
+            return True
+        is_possible = not self.cache.is_stored or self.cache.has_embedder(self.wanted_name)
+        if not (is_possible and self.folder.has_segments(self.kind.name)):
+            return False
+        from agent_memory.store.segment_opener import are_embedded
+
+        if not are_embedded(self.folder.segments(self.kind.name), self.pair.identity):
+            return False
+        for name in (self.wanted_name, self.filled_name):
+            self.cache.add_embedder(name)
+        return True
 
 
 class SecondModel(Generic[R]):
@@ -108,8 +126,11 @@ class SecondModel(Generic[R]):
         self._read, self._total = 0, 0
         self._child: subprocess.Popen[bytes] | None = None
         self._opened: tuple[Store[R], EmbeddingService[Any]] | None = None
-        self._stages = iter((self._fill, self._build_columns, self._open_store, self._replace))
+        self._is_next_start = False
+        in_use = (self._build_columns, self._open_store, self._replace)
+        self._stages = iter((self._fill, *(in_use if plan.can_replace else [self._leave_to_next_start])))
         self._stage = next(self._stages)
+        self._unchecked: Iterator[R] | None = None
 
     def wait(self, seconds: float) -> bool:
         """Wait for the second embedder; return False if that is over.
@@ -120,8 +141,9 @@ class SecondModel(Generic[R]):
             return False
         return not self._ended.wait(seconds)
 
-    def start(self) -> None:
-        """Continue what an earlier process began."""
+    def start(self, embeddings: EmbeddingService[Any]) -> None:
+        """Continue what an earlier process began, and check new texts."""
+        embeddings.notice_texts(self.note_texts)
         SCHEDULE.add(self, _HEAD_START_SECONDS)
 
     def note_texts(self, texts: Iterable[str]) -> None:
@@ -139,6 +161,8 @@ class SecondModel(Generic[R]):
         if not self._check_wanted():
             return {}
         state: dict[str, Any] = {"records": self._total, "pending": max(0, self._total - self._read)}
+        if self._is_next_start:
+            state["next_start"] = True
         return {"languages": state | ({"problem": self._problem} if self._problem else {})}
 
     def close(self) -> None:
@@ -166,10 +190,9 @@ class SecondModel(Generic[R]):
         if self._closing or self._failures >= _FAILURES:
             return None
         if not self._check_wanted():
-            self._check_earlier_texts()
-            return None
+            return self._check_earlier_texts()
         try:
-            delay = self._stage()
+            delay: float | None = self._stage()
         except Exception as error:  # noqa: BLE001 - a model is foreign code; words and the first model still find
             self._failures, self._problem = self._failures + 1, str(error)
             log.warning("second_model_failed", kind=self._plan.kind.name, error=self._problem)
@@ -183,15 +206,26 @@ class SecondModel(Generic[R]):
         self._stage = stage
         return 0.0
 
-    def _check_earlier_texts(self) -> None:
-        """Check, once for an agent, the newest texts that it had before."""
-        cache, storage = self._plan.cache, self._storage
-        if cache.has_embedder(self._plan.checked_name):
-            return
-        newest = storage.worker.ask(lambda: storage.opened.refresh().list_newest(_CHECKED, storage.opened.clock()))
-        if newest:  # a new agent's texts are checked when they are embedded
+    def _check_earlier_texts(self) -> float | None:
+        """Check, once for an agent, some texts of those that it had before; return None after the last."""
+        cache = self._plan.cache
+        if self._unchecked is None and cache.has_embedder(self._plan.checked_name):
+            return None
+        records = self._storage.worker.ask(self._read_unchecked)
+        if records:
+            self.note_texts(map(self._plan.kind.text_of, records))
+            return 0.0
+        if self._total:  # a new agent's texts are checked when they are embedded
             cache.add_embedder(self._plan.checked_name)
-            self.note_texts(map(self._plan.kind.text_of, newest))
+        return None
+
+    def _read_unchecked(self) -> list[R]:
+        """Return the next records to check; for the thread of the records."""
+        if self._unchecked is None:
+            state = self._storage.opened.refresh()
+            self._total = len(state.records)
+            self._unchecked = state.iter_records(1 + self._total // _CHECKED)
+        return list(islice(self._unchecked, _RECORDS))
 
     def _fill(self) -> float | None:
         """Embed the texts of some records; return None after the last."""
@@ -223,6 +257,11 @@ class SecondModel(Generic[R]):
             texts = self._list_texts(record)
             if current is None or self._list_texts(current) != texts:
                 store.embeddings.forget(texts)
+
+    def _leave_to_next_start(self) -> None:
+        """Stop waiting: the engine's index is of the first embedder until it is rebuilt."""
+        self._is_next_start = True
+        self._ended.set()
 
     def _build_columns(self) -> float | None:
         """Wait for the process that copies the vectors to the segments."""

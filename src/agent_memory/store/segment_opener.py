@@ -285,3 +285,9 @@ def _open_vectors(segment: Segment, identity: EmbedderIdentity | None) -> Sealed
         return SealedVectors(segment, parts[0] if len(parts) == 1 else JoinedVectors(parts))
     except StorageError:  # not made yet, or damaged
         return None
+
+
+def are_embedded(place: Path, identity: EmbedderIdentity) -> bool:
+    """Return True if all segments that a folder lists have vectors of an embedder."""
+    names = read_listing(place)[0]
+    return bool(names) and all(has_vectors(place / str(name), map(str, identity.members)) for name in names)

@@ -161,13 +161,13 @@ class State(Generic[R]):
             record = self.table.records.get(record_id)
             yield record_id, None if record is None else self.kind.document(record)
 
-    def iter_records(self) -> Iterator[R]:
-        """Yield all records as they are now, each loaded when asked for.
+    def iter_records(self, step: int = 1) -> Iterator[R]:
+        """Yield every `step`-th record as it is now, loaded when asked for.
 
         Later changes do not matter.
         """
-        sealed = () if self.sealed is None else self.sealed.iter_records()
-        return chain(sealed, list(self.table.records.values()))
+        sealed = () if self.sealed is None else self.sealed.iter_records(step)
+        return chain(sealed, list(self.table.records.values())[::step])
 
     def since(self, seq: int) -> set[str]:
         """Return the IDs of records stored, changed or deleted after a change.

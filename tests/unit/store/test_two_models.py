@@ -147,7 +147,8 @@ async def test_english_agent_never_uses_the_second_model(tmp_path: Path) -> None
     await storage.search("Where does the cat sleep?")
     second = storage.opened.second_model
     assert second is not None
-    assert second.step() is None
+    while await asyncio.to_thread(second.step) is not None:
+        pass
     await storage.close()
     assert isinstance(pair.parts[1], HashEmbedder)
     assert pair.parts[1].embedded == []
@@ -262,3 +263,34 @@ async def test_foreign_text_of_an_earlier_version_adds_the_second_model(tmp_path
     storage = open_storage(tmp_path, make_pair())
     await wait_for_pair(storage)
     await storage.close()
+
+
+@pytest.mark.usefixtures("without_children")
+async def test_rare_foreign_text_adds_the_second_model(tmp_path: Path) -> None:
+    storage = FileStorage("bob", tmp_path, embedder=HashEmbedder())
+    german = memory_of("Die Katze schläft in der Küche und ist satt.")
+    await storage.store_many([german, *[memory_of(f"Note number {number} about tea.") for number in range(400)]])
+    await storage.close()
+    assert seal_up(folder_of("bob", tmp_path), MEMORY, None, least=1)
+
+    pair = make_pair()
+    storage = open_storage(tmp_path, pair)
+    await wait_for_pair(storage)
+    await storage.close()
+
+
+@pytest.mark.usefixtures("without_children")
+async def test_pair_is_used_after_its_cache_was_deleted(tmp_path: Path) -> None:
+    await store_texts(tmp_path, make_pair())
+    folder = folder_of("bob", tmp_path)
+    assert seal_up(folder, MEMORY, make_pair().identity, least=1)
+    for path in folder.path.glob(f"{folder.vectors.name}*"):
+        path.unlink()
+
+    pair = make_pair()
+    storage = open_storage(tmp_path, pair)
+    assert storage.opened.second_model is None
+    assert await storage.prepare(None)
+    assert (await storage.search("Wo schläft die Katze?"))[0].memory.content == TEXTS[0]
+    await storage.close()
+    assert [part.embedded for part in pair.parts] == [[], []]

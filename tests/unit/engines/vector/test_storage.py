@@ -14,6 +14,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from agent_memory.embeddings.embedder_pair import EmbedderPair
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.ann_index import NEAREST
 from agent_memory.engines.index_maintenance import IndexOptions
@@ -362,4 +363,34 @@ async def test_opening_creates_nothing_and_a_file_where_the_index_should_be_does
     assert [r.memory.content for r in await storage.search("tea")] == ["tea"]
     assert not await storage.caught_up(3)
     assert "problem" in (await storage.health())["index"]
+    await storage.close()
+
+
+async def test_second_model_is_used_from_the_next_start(root: Path, clock: FrozenClock) -> None:
+    english, foreign = HashEmbedder(), HashEmbedder(96, {"katze": "cat", "schläft": "sleeps"}, model="foreign")
+    made_index(root, english.identity)
+
+    def open_storage() -> VectorStorage:
+        return VectorStorage(
+            "bob", root, clock=clock, embedder=english, second_embedder=foreign, options=options(rest_seconds=0.0)
+        )
+
+    storage = open_storage()
+    await storage.store_many([memory_of("The cat sleeps in the kitchen."), memory_of("The car is red.")])
+    await storage.search("Wo schläft die Katze?")
+    assert await storage.prepare(None)
+    assert "next start" in ((await storage.search("Wo schläft die Katze?")).degraded or "")
+    assert len(foreign.embedded) == 2
+    await storage.close()
+
+    storage = open_storage()
+    assert await storage.prepare(None)
+    assert await storage.caught_up(60)
+    results = await storage.search("Wo schläft die Katze?")
+    assert results[0].memory.content == "The cat sleeps in the kitchen."
+    assert results.degraded is None
+    shard = shards.Shards(storage.folder)
+    state = shard.state(index_of(storage) or "")
+    assert state is not None
+    assert state.embedder == str(EmbedderPair(english, foreign).identity)
     await storage.close()
