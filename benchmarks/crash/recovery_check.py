@@ -385,7 +385,7 @@ async def _start_once_more(case: RecoveryCase) -> None:
     await service.search("key ledger", caller=CALLER)
     storage = service.storage
     if isinstance(storage, MigratableStorage):
-        await asyncio.wait_for(storage.index.settled(), _PATIENCE)  # it sweeps at its start
+        await asyncio.wait_for(storage.index.wait_settled(), _PATIENCE)  # it sweeps at its start
     await service.close()
 
 

@@ -1,4 +1,4 @@
-"""Long-term memory for agents: files are the truth, search works offline, nothing phones home.
+"""Long-term memory for agents: plain files, offline search, no telemetry.
 
     from agent_memory import FileStorage, Memory
 

@@ -1,4 +1,4 @@
-"""Names of earlier versions, which work until version 1.0, and the present ones.
+"""Names of earlier versions with the present ones, until version 1.0.
 
 The command line, settings, services, imports and `docs/earlier-names.md` read these tables.
 """

@@ -71,7 +71,7 @@ async def test_what_killed_builds_left_is_gone_once_somebody_starts(root: Path) 
         (index / left / "shard").mkdir(parents=True)
     later = MigratableStorage("bob", root, embedder=HashEmbedder())
     await later.search("tea")
-    await later.index.settled()
+    await later.index.wait_settled()
     assert [each.name for each in index.iterdir() if each.is_dir()] == []
     await later.close()
 

@@ -1,4 +1,4 @@
-"""Typed statements of the user that a text repeats, asks to keep, or quotes. Pure.
+"""Typed statements of the user that a text repeats, requests or quotes.
 
 They are checked where a model needs the user's words: after untrusted text, and in the modes `ask` and `manual`. A
 quote permits a model to replace what the user stated before. A false quote loses the user's words, a missed one costs a
@@ -415,7 +415,7 @@ def _is_quoted_without_days(statement: str, content: str) -> bool:
 
 def _has_end_alone(day: TimeMention) -> bool:
     """Return True for "until Friday"."""
-    return any(first is None and behind is not None for first, behind in day.readings)
+    return any(first is None and last is not None for first, last in day.readings)
 
 
 def _is_among(day: TimeMention, typed_days: Sequence[TimeMention], today: date) -> bool:

@@ -392,7 +392,7 @@ def read_teammate_statements(text: str) -> str:
 
     They are in comments, hand-over notes and own post-mortems.
 
-    Everything else a tool returns (files, pages, logs, listings) is no teammate's statement: "".
+    Everything else a tool returns (files, pages, logs, listings) is not a teammate's statement: "".
     """
     if _get_sign("outside", r"(?<!\w)(?:%s)").search(text[:20_000]):
         return ""

@@ -1,4 +1,4 @@
-"""Verdict on one sentence: matching rules, confidence, vetoes and explicit cues such as "remember".
+"""Verdict on one sentence: rules, confidence, vetoes, cues such as "remember".
 
 The words are in `patterns/`; rules with a `cue` are explicit. No neighbouring sentence is read. Pure.
 """
@@ -185,7 +185,7 @@ def is_stated(pattern: re.Pattern[str], sentence: str, *, may_be_asked: bool = T
 
 
 def _get_first_word(match: re.Match[str]) -> int:
-    """Return the start of a match after the comma that it may begin with."""
+    """Return the start of a match, without a comma before it."""
     return match.end() - len(match[0].lstrip(" ,;"))
 
 

@@ -1,4 +1,4 @@
-"""Page for a security review: what is stored where, who can read it, and what leaves the machine."""
+"""Page for a security review: storage, readers, and data that leaves."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def describe_account(service: MemoryService, folder: AgentFolder, root: Pa
 
 
 def _list_files(folder: Path) -> list[dict[str, Any]]:
-    """Return each file of an agent's folder; a folder in it counts as one."""
+    """Return the entries of an agent's folder; a subfolder is one entry."""
     return [
         {
             **_describe_file(path, path.name, _CONTENTS.get(path.name) or _describe_sort(path.name)),
@@ -156,7 +156,7 @@ def _describe_readers(files: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _list_network() -> list[str]:
-    """Return the settings of this user and project that make the memory use a network."""
+    """Return the settings of this user and project that use a network."""
     return [
         f"{module}: {key}: {visible(str(value).rpartition('@')[2])} ({place})"
         for module, config, place in iter_overrides(Path.cwd())

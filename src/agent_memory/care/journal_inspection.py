@@ -54,7 +54,7 @@ class JournalInspection:
 
     Attributes:
         reader: Reader with header, damaged lines and watermark.
-        trouble: Why nothing could be read, or None. A missing file is no trouble.
+        trouble: Why nothing could be read, or None. A missing file is not a fault.
         size: Size in bytes; None without a file.
         tail: Bytes after the last line end.
         tail_is_whole: True if only the line end is missing.

@@ -89,7 +89,7 @@ async def create(place: CommandContext) -> None:
             failed[name] = error
             place.screen.note(f"{name}: {error.message} {error.recovery}")
     problems = [{"agent_id": name, **error.as_dict()} for name, error in failed.items()]
-    backups = [{"file": str(backup.path), "bytes": backup.size, **_said(backup.manifest)} for backup in made]
+    backups = [{"file": str(backup.path), "bytes": backup.size, **_view_backup(backup.manifest)} for backup in made]
     place.screen.document({"backups": backups, "problems": problems})
     if failed:
         raise typer.Exit(FAILED)
@@ -118,7 +118,7 @@ async def verify(place: CommandContext, files: Files) -> None:
     for file in files:
         path = _resolve_path(place, file)
         summary = await asyncio.to_thread(verify_backup, path)
-        rows.append({"file": str(path), **_said(summary.manifest), "problems": list(summary.problems)})
+        rows.append({"file": str(path), **_view_backup(summary.manifest), "problems": list(summary.problems)})
         if summary.problems:
             place.screen.show(f"{path.name}: damaged.", style="red")
             for problem in summary.problems:
@@ -209,7 +209,11 @@ def _tell(place: CommandContext, preview: RestorePreview) -> None:
 
 
 def _report(place: CommandContext, preview: RestorePreview, done: "RestoredBackup") -> None:
-    document = {"agent_id": done.folder.agent_id, "folder": str(done.folder.path), "restored": _said(done.manifest)}
+    document = {
+        "agent_id": done.folder.agent_id,
+        "folder": str(done.folder.path),
+        "restored": _view_backup(done.manifest),
+    }
     before = None if done.before is None else str(done.before.path)
     place.screen.document({**document, "back": preview.back, "gone": preview.gone, "before": before})
     place.screen.show(f"{done.folder.agent_id} is restored to {minute(done.manifest.made_at)}.")
@@ -252,10 +256,10 @@ async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderTh
         size = format_size(sum(summary.size for summary in gone))
         place.confirm(f"Remove {counted(len(gone), 'backup')}, {size}, for good?", "Nothing was removed.")
     freed = prune_backups(place.root, gone)
-    removed, left = [summary.path.name for summary in gone], len(listed) - len(gone)
-    place.screen.document({"removed": removed, "bytes": freed, "left": left})
+    removed, remaining = [summary.path.name for summary in gone], len(listed) - len(gone)
+    place.screen.document({"removed": removed, "bytes": freed, "left": remaining})
     place.screen.show(
-        f"Removed {counted(len(gone), 'backup')}, {format_size(freed)}; {counted(left, 'is', 'are')} left."
+        f"Removed {counted(len(gone), 'backup')}, {format_size(freed)}; {counted(remaining, 'is', 'are')} left."
     )
 
 
@@ -282,7 +286,7 @@ def _held(manifest: BackupManifest) -> str:
     return f"{counted(manifest.memories, *_MEMORIES)}{more}"
 
 
-def _said(manifest: BackupManifest) -> dict[str, Any]:
+def _view_backup(manifest: BackupManifest) -> dict[str, Any]:
     return {
         **view_fields(manifest, "agent_id", "made_at", "made_by", "reason", "memories"),
         "journals": {

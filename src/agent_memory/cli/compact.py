@@ -72,7 +72,7 @@ async def _finish_withdrawals(run: AgentContext) -> None:
 
 
 def _has_knowledge(run: AgentContext) -> bool:
-    """Return True if the agent has a journal or long texts of knowledge."""
+    """Return True if the agent has a journal or knowledge texts."""
     folder = folder_of(run.service.agent_id, run.root)
     return folder.blobs.exists() or any((folder.path / kind.journal).exists() for kind in (TOPIC, EPISODE))
 

@@ -101,7 +101,7 @@ async def update(run: AgentContext, memory_id: MemoryId) -> None:
 
 
 async def offer_keeping(run: AgentContext, memory_id: str, text: str) -> None:
-    """Offer to store a text as it is, if only guesses were removed from it; one key at a terminal."""
+    """Offer to store the original text if only guessed secrets were removed."""
     guesses = list_guesses(text)
     if not guesses:
         return
@@ -204,7 +204,7 @@ def read_text(text: str) -> str:
 
 
 def read_new_text(run: AgentContext, text: str, *, not_secret: bool) -> str:
-    """Return a text as `read_text` does; exempt guessed secrets in it if `not_secret`."""
+    """Return a text as `read_text`; exempt guessed secrets if `not_secret`."""
     text = read_text(text)
     if not_secret:
         exempt_guesses(run.root, text)

@@ -196,15 +196,15 @@ def _delete(run: CommandContext, receipt: LeaveReceipt, items: Sequence[StoredIt
         receipt.deleted.append(item)
         run.screen.show(f"Deleted {item.agent}.")
     living = {item.agent.lower() for item in items if item.kind == "agent" and item not in receipt.deleted}
-    others = [
+    leftovers = [
         item
         for item in items
         if (item.kind == "backup" and item.agent.lower() not in living and _has_export(item.agent, target))
         or (item.kind == "shared" and not living)
     ]
     try:
-        receipt.remaining = delete_stored(run.root, others)
-        receipt.deleted += others
+        receipt.remaining = delete_stored(run.root, leftovers)
+        receipt.deleted += leftovers
     except AgentMemoryError as error:
         _note_failure(run, receipt, error, "Could not delete everything else; run this again.")
 

@@ -252,7 +252,7 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
 
 
 def choose_served_agent(name: str | None, root: Path) -> str:
-    """Return the agent for a host, as `choose_agent`; the default one if there is none.
+    """Return the agent for a host; by default, the default agent.
 
     Raises:
         IdentityError, ValidationError, StorageError: As `choose_agent`.

@@ -16,7 +16,7 @@ _LESS: Final = "FRX"
 
 
 def find_pager() -> list[str]:
-    """Return the command of the pager; empty for none, for `cat`, or for one with an open quote."""
+    """Return the pager's command; empty for `cat` or an open quote."""
     try:
         words = shlex.split(os.environ.get("AGENT_MEMORY_PAGER", os.environ.get("PAGER", _USUAL)))
     except ValueError:

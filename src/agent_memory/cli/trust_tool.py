@@ -77,8 +77,8 @@ def _change(tools: list[TrustedTool], tool: TrustedTool, *, remove: bool) -> lis
             f"{quoted(tool.package)} names no Python package; nothing was changed.",
             recovery="Give the package of the tool's class, such as amplifier_module_tool_search.",
         )
-    others = [trusted for trusted in tools if trusted != tool]
-    return others if remove else [*others, tool]
+    remaining = [trusted for trusted in tools if trusted != tool]
+    return remaining if remove else [*remaining, tool]
 
 
 def _find_project() -> str:

@@ -87,7 +87,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Episode:
+class FocalEpisode:
     """A turn, an event or a summary.
 
     Attributes:
@@ -119,6 +119,9 @@ class Episode:
     trust: Trust = "medium"
 
 
+Episode = FocalEpisode
+
+
 def make_group_id(session: TenantSession) -> str:
     """Return `tenant:session`.
 
@@ -130,10 +133,10 @@ def make_group_id(session: TenantSession) -> str:
     return check_group("" if tenant is None or session_id is None else f"{tenant}:{session_id}")
 
 
-def view_episode(record: EpisodeRecord, embedding_model: str = "", **source_metadata: Any) -> Episode:
+def view_episode(record: EpisodeRecord, embedding_model: str = "", **source_metadata: Any) -> FocalEpisode:
     """Return the view of an episode."""
     event = {"event_type": record.event_type} if record.event_type else {}
-    return Episode(
+    return FocalEpisode(
         id=record.id,
         group_id=record.group,
         content=record.content,
@@ -147,13 +150,13 @@ def view_episode(record: EpisodeRecord, embedding_model: str = "", **source_meta
     )
 
 
-def view_summary(record: Summary) -> Episode:
+def view_summary(record: Summary) -> FocalEpisode:
     """Return the view of a summary."""
     is_meta = record.level == "meta"
     what = {"summaries_covered": len(record.covers), "summary_ids": record.covers}
     if not is_meta:
         what = {"episodes_covered": len(record.covers), "episode_ids": record.covers}
-    return Episode(
+    return FocalEpisode(
         id=record.id,
         group_id=record.group,
         content=record.content,
@@ -224,7 +227,7 @@ class MemoryIngestor:
         asking = None if model is None else Asking(model, budget=self.model_budget)
         self.background = IngestionBackground(self.knowledge, self._service, self.config, caller, queue, asking)
 
-    async def ingest_turn(self, turn: Turn, session: TenantSession) -> Episode:
+    async def ingest_turn(self, turn: Turn, session: TenantSession) -> FocalEpisode:
         """Ingest a message and its answer as two episodes.
 
         Args:
@@ -254,7 +257,7 @@ class MemoryIngestor:
 
     async def ingest_event(
         self, event_type: str, content: str, group_id: str, metadata: Mapping[str, Any] | None = None
-    ) -> Episode:
+    ) -> FocalEpisode:
         """Ingest an event such as a tool execution.
 
         Args:
@@ -374,8 +377,8 @@ class MemoryIngestor:
         return failed
 
     async def _done(
-        self, stored: Sequence[EpisodeRecord], episode: Episode, began: float, active_span: ActiveSpan
-    ) -> Episode:
+        self, stored: Sequence[EpisodeRecord], episode: FocalEpisode, began: float, active_span: ActiveSpan
+    ) -> FocalEpisode:
         """Report ingested episodes and wake the background work."""
         spent = (time.perf_counter() - began) * 1000
         active_span.set_attributes(
@@ -419,7 +422,7 @@ class EntityExtractor:
         del asking
         self.config = config or EntityExtractionConfig()
 
-    async def extract(self, episode: Episode) -> EntityExtractionResult:
+    async def extract(self, episode: FocalEpisode) -> EntityExtractionResult:
         """Extract the entities of an episode, none if disabled.
 
         The text of an episode above 8,192 characters is its beginning.
@@ -431,11 +434,11 @@ class EntityExtractor:
         draw = partial(asyncio.to_thread, extract_entities, episode.content, least=least, relations=relations)
         return await measure_extraction(episode.id, draw)
 
-    async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
+    async def extract_batch(self, episodes: Sequence[FocalEpisode]) -> list[EntityExtractionResult]:
         """Extract the entities of episodes, in their order."""
         at_once = asyncio.Semaphore(self.config.batch_size)
 
-        async def extract(episode: Episode) -> EntityExtractionResult:
+        async def extract(episode: FocalEpisode) -> EntityExtractionResult:
             async with at_once:
                 return await self.extract(episode)
 
@@ -504,7 +507,7 @@ class ConversationSummarizer:
         del asking
         self._knowledge, self.config = knowledge, config or SummarizationConfig()
 
-    async def summarize_window(self, episodes: Sequence[Episode | EpisodeRecord], group_id: str) -> Episode:
+    async def summarize_window(self, episodes: Sequence[FocalEpisode | EpisodeRecord], group_id: str) -> FocalEpisode:
         """Return the summary of consecutive turns, without storing it.
 
         Args:
@@ -518,7 +521,7 @@ class ConversationSummarizer:
         records = await self._records("window", [turn.id for turn in episodes], group_id)
         return view_summary((await making.summarize_window(self._knowledge, records, self.config)).value)
 
-    async def create_meta_summary(self, summaries: Sequence[Episode], group_id: str) -> Episode:
+    async def create_meta_summary(self, summaries: Sequence[FocalEpisode], group_id: str) -> FocalEpisode:
         """Return the summary of window summaries, without storing it.
 
         Args:
@@ -531,7 +534,7 @@ class ConversationSummarizer:
         records = await self._summaries(summaries, group_id)
         return view_summary((await making.summarize_summaries(self._knowledge, records, self.config)).value)
 
-    async def check_and_summarize_if_needed(self, group_id: str) -> Episode | None:
+    async def check_and_summarize_if_needed(self, group_id: str) -> FocalEpisode | None:
         """Store due summaries of a group; return the last, or None.
 
         Raises:
@@ -555,7 +558,7 @@ class ConversationSummarizer:
             raise _make_refusal("not all of these are stored episodes of this group", what, group_id)
         return [stored[record_id] for record_id in ids]
 
-    async def _summaries(self, summaries: Sequence[Episode], group_id: str) -> list[Summary]:
+    async def _summaries(self, summaries: Sequence[FocalEpisode], group_id: str) -> list[Summary]:
         group = _group(group_id, "meta")
         ids = [summary.id for summary in summaries]
         _check_count(ids, "meta", group_id)

@@ -325,7 +325,7 @@ class MemoryStore:
         """Return counts by type, sizes and performance (docs/reference/python.md).
 
         `cache_hit_rate` is the share of memories with a vector, None without an embedder; `query_cache_hit_rate` is
-        None, as there is no cache of queries.
+        None, because queries are not cached.
         """
         records = [*await self.kept.memories(), *await self.kept.others()]
         types = Counter(map(get_entry_type, records))

@@ -91,7 +91,7 @@ class MemoryEntry:
         semantic_tags: Tags of the entry.
         temporal_context: Values about the time of the content.
         created_at, updated_at: Moments of storing and of the last change, set by the store.
-        expires_at: Moment from which it is no longer found.
+        expires_at: Moment after which searches omit it.
         archived: True if it is in the archive.
         pinned: True if it is critical and never proposed for deletion.
         record_id: ID of its record, set by the store.

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.compat.sigil_layers import MemoryCategory, Resource
+    from agent_memory.compat.sigil_layers import MemoryCategory, SigilResource
     from agent_memory.compat.sigil_operations import EventStore
     from agent_memory.embeddings import Embedder
     from agent_memory.knowledge.tool_settings import Importance
@@ -277,7 +277,7 @@ class MemoryManager:
 
     async def store_resource(
         self, content: str, resource_type: str, metadata: dict[str, Any] | None = None
-    ) -> Resource:
+    ) -> SigilResource:
         """Store a text once, without secrets."""
         stored = await self.resource_layer.store(content, resource_type, metadata, self._caller())
         keys = sorted(stored.metadata)
@@ -506,7 +506,7 @@ class MemoryManager:
         return await self.category_layer.list_all()
 
     async def delete_resource(self, resource_id: str, cascade: bool = True) -> bool:  # noqa: FBT001, FBT002
-        """Delete a resource; return False if there is none.
+        """Delete a resource; return False if it does not exist.
 
         Args:
             resource_id: ID of the resource.
@@ -533,7 +533,7 @@ class MemoryManager:
         await self.check(files=False)
         return True
 
-    async def outdated(self, older_than: timedelta | None = None) -> list[Resource]:
+    async def outdated(self, older_than: timedelta | None = None) -> list[SigilResource]:
         """Return old resources without items.
 
         For a person to look at: nothing is deleted but by `delete_resource`.

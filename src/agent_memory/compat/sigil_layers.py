@@ -57,7 +57,7 @@ R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class SigilResource:
     """Text as it came in."""
 
     resource_id: str
@@ -71,7 +71,7 @@ class Resource:
         return {**asdict(self), "created_at": to_text(self.created_at)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Resource:
+    def from_dict(cls, data: Mapping[str, Any]) -> SigilResource:
         """Return the resource of a result of `to_dict`."""
         try:
             created = as_utc(datetime.fromisoformat(data["created_at"]))
@@ -79,6 +79,9 @@ class Resource:
             return cls(resource_id, kind, content, dict(data.get("metadata") or {}), created)
         except (KeyError, TypeError, ValueError) as error:
             raise ValidationError(f"This is no resource: {type(error).__name__} at {error}.") from None
+
+
+Resource = SigilResource
 
 
 @dataclass(slots=True)
@@ -151,9 +154,9 @@ class MemoryConfig:
     resource_types: tuple[str, ...] = RESOURCE_TYPES
 
 
-def view_resource(record: ResourceRecord, content: str) -> Resource:
+def view_resource(record: ResourceRecord, content: str) -> SigilResource:
     """Return a record as a resource with its whole text."""
-    return Resource(record.id, record.resource_type, content, dict(record.metadata), record.timestamp)
+    return SigilResource(record.id, record.resource_type, content, dict(record.metadata), record.timestamp)
 
 
 def view_item(memory: Memory) -> MemoryItem:
@@ -216,7 +219,7 @@ class ResourceLayer:
 
     async def store(
         self, content: str, resource_type: str, metadata: Mapping[str, Any] | None = None, caller: Caller | None = None
-    ) -> Resource:
+    ) -> SigilResource:
         """Store a text once."""
         if resource_type not in self._config.resource_types:
             types = ", ".join(self._config.resource_types)
@@ -234,7 +237,7 @@ class ResourceLayer:
         taken = await self._ingest.resource(document, group=group, metadata=metadata, caller=caller or NOBODY)
         return await self._whole(taken.record)
 
-    async def get(self, resource_id: str) -> Resource | None:
+    async def get(self, resource_id: str) -> SigilResource | None:
         """Return a resource by its ID, or None."""
         record = await self.record(resource_id)
         return None if record is None else await self._whole(record)
@@ -267,12 +270,12 @@ class ResourceLayer:
         turns = await self._knowledge.episodes.linked_to(resource_id)
         return [turn.id for turn in sorted(turns, key=lambda turn: turn.order)]
 
-    async def list_by_type(self, resource_type: str, limit: int = 100) -> list[Resource]:
+    async def list_by_type(self, resource_type: str, limit: int = 100) -> list[SigilResource]:
         """Return the resources of a type, newest first."""
         records = [record for record in await self.records() if record.resource_type == resource_type]
         return [await self._whole(record) for record in records[:limit]]
 
-    async def list_recent(self, n: int = 10) -> list[Resource]:
+    async def list_recent(self, n: int = 10) -> list[SigilResource]:
         """Return the newest resources of all types."""
         return [await self._whole(record) for record in (await self.records())[:n]]
 
@@ -282,7 +285,7 @@ class ResourceLayer:
             await self._knowledge.resources.browse(Listing(filters=SearchFilters(group=self._asking().group)))
         ).records
 
-    async def search(self, query: str, resource_type: str | None = None) -> list[Resource]:
+    async def search(self, query: str, resource_type: str | None = None) -> list[SigilResource]:
         """Return resources whose beginning answers a query, best first."""
         answer = await self._knowledge.resources.answer(
             SearchRequest(query, _MOST, utc_now(), SearchFilters(group=self._asking().group))
@@ -303,7 +306,7 @@ class ResourceLayer:
         """Return a record if the session may see it."""
         return record if record is not None and sees(self._asking().group, record.facets) else None
 
-    async def _whole(self, record: ResourceRecord) -> Resource:
+    async def _whole(self, record: ResourceRecord) -> SigilResource:
         return view_resource(record, await self._knowledge.text_of(record))
 
 

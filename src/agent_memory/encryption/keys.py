@@ -112,7 +112,7 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
         name: Name of the key in a file's header; the folder's key when None.
 
     Raises:
-        StorageError: `encrypted`: there is no key; `wrong_key`: it is another key; `key_file`: it is unusable.
+        StorageError: `encrypted`: the key is missing; `wrong_key`: it is another key; `key_file`: it is unusable.
         ConfigurationError: The package cryptography is not installed.
     """
     with _KEYS.lock:

@@ -95,7 +95,7 @@ def person_key(settings: EncryptionSettings) -> PersonKey:
     """Return the person's key from its source in the settings.
 
     Raises:
-        StorageError: `encrypted`: there is no key, or it cannot be read.
+        StorageError: `encrypted`: the key is missing or unreadable.
         ConfigurationError: A package that is needed for it is missing.
     """
     add_key_variable(settings.key_variable)
@@ -174,7 +174,7 @@ def _run(words: list[str]) -> tuple[int, bytes]:
         OSError, ValueError: It cannot be started.
     """
     printed, until = b"", time.monotonic() + _COMMAND_SECONDS
-    process = subprocess.Popen(  # noqa: S603 - the owner's own configuration names it; there is no shell
+    process = subprocess.Popen(  # noqa: S603 - the owner's own configuration names it; no shell runs
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0, env=environment_without_keys()
     )
     with process, selectors.DefaultSelector() as selector:

@@ -205,7 +205,7 @@ class IndexMaintenance:
             await asyncio.sleep(0.02)
         return True
 
-    async def settled(self) -> None:
+    async def wait_settled(self) -> None:
         """Wait for the background task."""
         if self._task is not None:
             await asyncio.wait({self._task})

@@ -42,7 +42,7 @@ _LENGTH: Final = struct.Struct("<I")
 
 
 class PayloadConditions(TypedDict, total=False):
-    """Conditions on payloads, all of which must hold; each is optional.
+    """Optional conditions on payloads; all of them must hold.
 
     Attributes:
         facets: Labels of facets, all present.

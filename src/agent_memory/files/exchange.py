@@ -1,7 +1,7 @@
 """Replacement of files that other programs may be writing.
 
 The kernel swaps two names in one step where it can (Linux and macOS). Elsewhere the present file is moved away and the
-new one takes the free name: for a moment there is no file, and none is lost. On Linux the kernel also reports whether a
+new one takes the free name: for a moment the file is missing, but none is lost. On Linux the kernel also reports if a
 program has a file open for writing.
 
 To replace several files together, the new ones are written to a folder next to the old ones. Renaming that folder

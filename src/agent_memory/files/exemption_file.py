@@ -1,4 +1,4 @@
-"""File of the guessed secrets that a person said are none, by hash, for all agents."""
+"""File with hashes of guessed secrets that a person exempted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def load_exemptions(root: Path) -> None:
-    """Take the exemptions of a root folder into this process; a missing file has none.
+    """Load the exemptions of a root folder; a missing file is empty.
 
     Raises:
         StorageError: The file cannot be read.
@@ -27,7 +27,7 @@ def load_exemptions(root: Path) -> None:
 
 
 def exempt_guesses(root: Path, text: str) -> list[str]:
-    """Exempt what the redactor would remove from a text by a guess; return it.
+    """Exempt the guessed secrets of a text and return them.
 
     Raises:
         StorageError: It could not be recorded; nothing is exempt.

@@ -275,7 +275,7 @@ def _expand_root(storage_root: str | Path) -> Path:
 
 
 def _resolve_links(path: Path) -> Path:
-    """Resolve links; unlike `Path.resolve` before 3.13, loops are no error."""
+    """Resolve links; unlike `Path.resolve` before 3.13, loops are not an error."""
     return Path(os.path.realpath(path))
 
 

@@ -322,7 +322,7 @@ def locks_work(folder: Path) -> str | None:
     Takes far less than a millisecond, and creates nothing.
 
     Returns:
-        None if it works, if another process holds it, or if there is no lock file; otherwise the reason in a sentence.
+        None if it works, if another process holds it, or without a lock file; otherwise the reason in a sentence.
     """
     with contextlib.ExitStack() as opened:
         try:

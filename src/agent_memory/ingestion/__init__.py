@@ -1,4 +1,4 @@
-"""What sessions say and do, taken in group by group: episodes, and the entities, relations and summaries of them.
+"""Earlier path of the ingestion of sessions, now in `knowledge`.
 
 Each name loads what it needs when it is first asked for.
 """

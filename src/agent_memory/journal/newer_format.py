@@ -20,10 +20,10 @@ def describe_newer(name: str, header: Header) -> str:
         name: File name of the journal.
         header: Header of a format that is too new.
     """
-    newest, known = max(header.format, header.min_reader), FORMAT if header.key is None else ENCRYPTED_FORMAT
+    newest, supported = max(header.format, header.min_reader), FORMAT if header.key is None else ENCRYPTED_FORMAT
     return (
         f"{name} was written by a newer version of agent-memory (format {newest}; "
-        f"agent-memory {installed_version()} writes format {known})"
+        f"agent-memory {installed_version()} writes format {supported})"
     )
 
 

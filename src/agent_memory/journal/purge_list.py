@@ -516,7 +516,7 @@ def _take_line(read: PurgeIndex, line: bytes, path: Path) -> None:
             path=path,
         ) from None
     try:
-        purge_id, at = str(value["purge"]), str(value["at"])
+        purge_id, moment = str(value["purge"]), str(value["at"])
         if value["step"] == REJECTED:
             read.rejected |= set(value["fingerprints"])
         elif value["step"] == READMITTED:
@@ -525,7 +525,7 @@ def _take_line(read: PurgeIndex, line: bytes, path: Path) -> None:
             signed = {int(count): tuple(map(str, values)) for count, values in value.get("stretches", {}).items()}
             ids, texts, resting = (tuple(value.get(name, ())) for name in ("ids", "fingerprints", "resting"))
             sums = {int(count): tuple(map(int, values)) for count, values in value.get("sums", {}).items()}
-            purges[purge_id] = Purge(purge_id, at, ids, texts, resting, spans=signed, sums=sums)
+            purges[purge_id] = Purge(purge_id, moment, ids, texts, resting, spans=signed, sums=sums)
         elif (begun := purges.get(purge_id)) is not None:
             purges[purge_id] = replace(begun, receipt=dict(value["receipt"]))
     except (KeyError, TypeError, ValueError, AttributeError):

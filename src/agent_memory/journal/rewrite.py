@@ -147,7 +147,7 @@ class JournalRewrite:
                     recovery=f"Make room for {len(content) / 1000:,.0f} kB, which the new {self._path.name} takes "
                     "next to the old one. Forgetting still works; the text is deleted by the next compaction.",
                 ) from error
-            self._write(content)  # second try; there is no more room to free
+            self._write(content)  # second try; no more room can be freed
 
     def _write(self, content: bytes) -> None:
         os.ftruncate(self._new, 0)
@@ -156,12 +156,12 @@ class JournalRewrite:
             write_all(self._new, content[offset : offset + _SYNCED_AT_ONCE])
             sync_file(self._new)
 
-    def put_in_place(self, held: LockedJournal, at: str) -> None:
+    def put_in_place(self, held: LockedJournal, moment: str) -> None:
         """Copy lines appended since, and rename the new file.
 
         Args:
             held: Locked journal, which ends with a whole line.
-            at: Present time as text.
+            moment: Present time as text.
 
         Raises:
             BusyError: The journal is not the one that was read.
@@ -180,7 +180,7 @@ class JournalRewrite:
         if not written.isdisjoint(self._folded.over):
             raise build_changed_error(self._path)
         if self._bad:
-            keep_rejected(get_rejected_path(self._path), self._bad, at)
+            keep_rejected(get_rejected_path(self._path), self._bad, moment)
         purged = PurgeList(self._path.parent).read().ids if self._whole.withheld else {}
         drop_forgotten(self._path, self._folded.forgotten.union(purged) - written)
         is_clean = self._is_clean()

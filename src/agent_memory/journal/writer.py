@@ -79,7 +79,7 @@ class JournalWriter:
         Raises:
             ValidationError: They cannot be written as JSON and YAML; nothing was written.
             DiskFullError: No room; the file is as before.
-            ReadOnlyError: The journal is encrypted, and there is no key.
+            ReadOnlyError: The journal is encrypted, and the key is missing.
             StorageError: The write failed; the file is as before, unless the code is `unknown`.
         """
         if not changes:
@@ -224,7 +224,7 @@ class JournalFile:
             self._locks_file = not locks_keep_readers_out(folder)
 
     def begin(self) -> None:
-        """Create an empty file if there never was one; take one with other names from them.
+        """Create an empty file, or restore one that has another name.
 
         Raises:
             StorageError: It cannot be created, or it was there and is gone.

@@ -76,7 +76,7 @@ def is_without_topic(question: str, names: Iterable[str]) -> bool:
 
     Args:
         question: Text of the question, such as "what do you know about me".
-        names: Names of the agent and its user, which are no topic.
+        names: Names of the agent and its user, which are not a topic.
     """
     if not any(char.isalnum() for char in question):
         return False

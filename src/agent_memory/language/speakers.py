@@ -101,7 +101,7 @@ def find_speakers(text: str) -> frozenset[str]:
 def find_addressed(text: str) -> frozenset[str]:
     """Return the folded names that a text addresses ("Thanks, Kate!").
 
-    Some are no names ("Well, ..."), so the caller counts how else a word is used. Texts without "?" and "!" are
+    Some are not names ("Well, ..."), so the caller counts how else a word is used. Texts without "?" and "!" are
     skipped, since most are facts.
     """
     if "!" not in text and not has_question(text):

@@ -132,17 +132,17 @@ def excerpt(text: str, words: Mapping[str, float], room: int, nearness: Sequence
         return text
     best_first = sorted(_score_parts(text, words, nearness), key=lambda part: -part.score)
     chosen: list[_TextPart] = []
-    left = max(room, _LEAST)
+    remaining = max(room, _LEAST)
     for part in best_first:
         shown = sum(shown_part.end - shown_part.start for shown_part in chosen)
         if shown >= _FILLED and part.score < _SHARE * best_first[0].score:
             break
         size = part.end - part.start
-        if not chosen and size > left:
-            return _cut_sentence(text, part, words, left)
-        if size <= left:
+        if not chosen and size > remaining:
+            return _cut_sentence(text, part, words, remaining)
+        if size <= remaining:
             chosen.append(part)
-            left = min(left, room) - size - len(GAP)
+            remaining = min(remaining, room) - size - len(GAP)
     return _join_parts(text, sorted(chosen))
 
 

@@ -1,4 +1,4 @@
-"""What happens to memories with time: importance, archive, backups, briefings; how they are, and how much there is.
+"""Earlier path of importance, archive, backups and briefings, now in `care`.
 
 Each name loads what it needs when it is first asked for.
 """

@@ -387,8 +387,8 @@ def choose(passages: Sequence[RecordPassage], asked: str, room: int) -> list[Cho
 
 def _get_gain(sentence: _WeighedSentence, seen: set[str]) -> float:
     """Return the gain of a sentence for the root of its length."""
-    known = len(sentence.words & seen) / max(1, len(sentence.words))
-    return float(sentence.weight * (1 - _KNOWN * known) / (len(sentence.chosen.text) + _SHORTEST) ** 0.5)
+    known_share = len(sentence.words & seen) / max(1, len(sentence.words))
+    return float(sentence.weight * (1 - _KNOWN * known_share) / (len(sentence.chosen.text) + _SHORTEST) ** 0.5)
 
 
 def _weigh_all(passages: Sequence[RecordPassage]) -> Iterator[_WeighedSentence]:

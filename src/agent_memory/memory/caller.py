@@ -314,7 +314,7 @@ async def check_seen(storage: MemoryStorage, caller: Caller, ids: Iterable[objec
     Args:
         storage: Storage of the memories.
         caller: Session that names them.
-        ids: IDs to check; values that are no IDs of memories are ignored.
+        ids: IDs to check; other values are ignored.
         outcome: End of the message, such as "; nothing was changed".
 
     Raises:

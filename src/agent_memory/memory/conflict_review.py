@@ -191,7 +191,7 @@ class ConflictFinder:
 
 
 class ConflictReview:
-    """Conflicts of one agent that wait for a decision; `parts` are those of its service."""
+    """Conflicts of one agent that wait for a decision."""
 
     def __init__(self, parts: ServiceParts) -> None:
         self._storage, self._gate = parts.storage, parts.gate

@@ -1,4 +1,4 @@
-"""Consent to store, from policy, consent, project and host settings; the strictest counts."""
+"""Consent to store: the strictest of policy, consent, project and host."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ConsentModes:
     categories: Mapping[str, Mode] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, category: str = "", project: str = "") -> Mode:
-        """Return the mode for a category in a project; of two named ones the stricter."""
+        """Return the stricter mode of a category and its project."""
         named = (self.projects.get(project.casefold()), self.categories.get(category))
         return strictest([mode for mode in named if mode is not None] or [self.mode])
 
@@ -329,7 +329,7 @@ class ConsentFiles:
         return tuple(rule for _, rule in self._rules.values() if rule is not None)
 
     def has_changed(self) -> bool:
-        """Return True if a file changed since the last `read`, or before it."""
+        """Return True if a file changed since the last `read`."""
         return not self._rules or any(_get_state(path) != state for path, (state, _) in self._rules.items())
 
     def _load_rule(self, path: Path, read: ReadRule, fail: FailRule) -> tuple[object, ConsentRule | None]:
@@ -377,7 +377,7 @@ def read_overrides(folder: Path | None) -> dict[str, dict[str, Any]]:
 
 
 def iter_overrides(folder: Path | None) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield module, configuration and file of each override of ours in the host's settings files."""
+    """Yield module, configuration and file of our overrides in host settings."""
     for path, settings, _ in _iter_host_settings(folder, b"overrides"):
         overrides = settings.get("overrides")
         for module in MODULES:
@@ -492,7 +492,7 @@ def _iter_host_settings(folder: Path | None, word: bytes) -> Iterator[tuple[Path
     local = [
         place / ".amplifier" / name for place in places if place for name in ("settings.yaml", "settings.local.yaml")
     ]
-    with contextlib.suppress(RuntimeError):  # there is no home
+    with contextlib.suppress(RuntimeError):  # the home folder is unknown
         local.insert(0, Path.home() / ".amplifier" / "settings.yaml")
     for path in dict.fromkeys(local):
         try:

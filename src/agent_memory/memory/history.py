@@ -400,7 +400,7 @@ class History:
         return iter(()) if self._audit_file is None else _filter_named(read_latest_audit(self._audit_file, since))
 
     async def _read_events(self) -> list[dict[str, Any]]:
-        """Return all logged events of memories, with those of this process that are being written."""
+        """Return all logged events of memories, after pending writes of this process."""
         if self._audit_file is None:
             return []
         await self._monitor.flush_log()

@@ -126,7 +126,7 @@ class Inbox:
         """Return a candidate that waits or is archived.
 
         Raises:
-            UnknownIdError: There is none with this ID.
+        UnknownIdError: The ID is unknown.
         """
         for candidate in await self._list_undecided():
             if candidate.id == candidate_id:

@@ -1,4 +1,4 @@
-"""Entries of a scratchpad: their selection, and their text for a model. No I/O."""
+"""Entries of a scratchpad: selection, and text for a model."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPad:
-    """Text of a scratchpad for a model, which may be empty, with counts."""
+    """Text of a scratchpad for a model, possibly empty, with counts."""
 
     text: str = ""
     tokens: int = 0

@@ -351,7 +351,7 @@ class PadFile:
 
         Args:
             text: New text of the file.
-            absorbed: Content whose edits were applied; None if there is no file.
+            absorbed: Content whose edits were applied; None if the file is missing.
 
         Returns:
             False if the file had other content: apply its edits, and render again.

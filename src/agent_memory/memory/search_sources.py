@@ -105,7 +105,7 @@ class SearchSource:
 def is_overview_asked(asked: WideRequest, agent_id: str) -> bool:
     """Return True if an unfiltered query has no topic.
 
-    The agent and its user are no topic.
+    The agent and its user are not a topic.
     """
     if asked.is_listing or asked.request.filters.is_narrow or asked.kinds != HIT_KINDS:
         return False

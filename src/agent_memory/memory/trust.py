@@ -349,7 +349,7 @@ class TrustGate:
         return _MemoryAct("replace", replaced, proposal_id("replace", replaced.id, content), content, prompts)
 
     async def _find_storing(self, new: Memory) -> _MemoryAct | None:
-        """Return the act of a store that replaces a memory, with all its fields."""
+        """Return the act of a store that replaces a memory."""
         act, values = await self._find_replacing(new.supersedes, new.content), _list_stored(new)
         proposal = proposal_id("replace", new.supersedes, sorted(values.items()))
         return None if act is None else replace(act, proposal=proposal, values=values)

@@ -458,14 +458,14 @@ def shorten_line(text: str, max_chars: int) -> str:
 def _divide_room(hits: Sequence[MemorySearchResult]) -> list[int]:
     """Return the characters for each hit, fewer from rank to rank."""
     titles = sum(len(get_title(link.text)) for hit in hits for link in list_shown_links(hit))
-    left, rooms = float(max(_LEAST_FOR_TEXTS, ROOM - titles)), [0] * len(hits)
+    remaining, rooms = float(max(_LEAST_FOR_TEXTS, ROOM - titles)), [0] * len(hits)
     weights = [_LESS**rank for rank in range(len(hits))]
     sizes = [len(hit.memory.content) for hit in hits]
     waiting = sorted(range(len(hits)), key=lambda rank: sizes[rank] / weights[rank])  # the shortest first
     for position, rank in enumerate(waiting):
-        share = left * weights[rank] / sum(weights[other] for other in waiting[position:])
+        share = remaining * weights[rank] / sum(weights[index] for index in waiting[position:])
         rooms[rank] = int(max(_LEAST_ROOM, share))
-        left = max(0.0, left - min(sizes[rank], rooms[rank]))
+        remaining = max(0.0, remaining - min(sizes[rank], rooms[rank]))
     return rooms
 
 

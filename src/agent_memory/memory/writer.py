@@ -443,7 +443,7 @@ class Writer:
         return await self._redact(fields, make_record, MEMORY, fields, self._storage.agent_id, self._redactor)
 
     async def _redact(self, fields: Mapping[str, Any], function: Callable[..., Redacted[T]], *args: Any) -> Redacted[T]:
-        """Call a function that redacts fields, in a thread unless that takes a millisecond."""
+        """Call a function that redacts fields, in a thread if slow."""
         if self._has_loaded_redactor and _is_short(fields):
             return function(*args)
         result = await asyncio.to_thread(function, *args)
@@ -492,14 +492,14 @@ class Writer:
                 return WrittenMemory(
                     new, "new", draft.kinds, compared.suspects, compared.similar, recent, is_compared=compared.is_done
                 )
-            known = await self._storage.get(known_as)
-            if known is not None and (known.trust != "low" or not await self._gate.may_raise(new, caller)):
-                return WrittenMemory(known, "known", draft.kinds)
-            if known is not None:
+            existing = await self._storage.get(known_as)
+            if existing is not None and (existing.trust != "low" or not await self._gate.may_raise(new, caller)):
+                return WrittenMemory(existing, "known", draft.kinds)
+            if existing is not None:
                 with contextlib.suppress(UnknownIdError):
-                    after = await self._storage.update(known.id, get_statement(new))
-                    fields = [name for name in SAID if getattr(known, name) != getattr(after, name)]
-                    await self._monitor.report_changed(known.id, fields, draft.kinds, caller, after)
+                    after = await self._storage.update(existing.id, get_statement(new))
+                    fields = [name for name in SAID if getattr(existing, name) != getattr(after, name)]
+                    await self._monitor.report_changed(existing.id, fields, draft.kinds, caller, after)
                     return WrittenMemory(after, "taken_over", draft.kinds)
             # it was forgotten in between, and the text is stored after all
 

@@ -50,7 +50,7 @@ def visible(text: str) -> str:
 
 
 def visible_values(value: Any) -> Any:
-    """Return a value of JSON with every text, keys too, as `visible` does."""
+    """Return a JSON value with `visible` applied to texts and keys."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):

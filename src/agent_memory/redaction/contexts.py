@@ -168,7 +168,7 @@ class _ContextRule(NamedTuple):
     """Rule for one form of a secret, such as a call with a password.
 
     Attributes:
-        stems: Literals of which the text in lower case has one.
+        stems: Literals; the text in lower case has one of them.
         pattern: Regular expression to search.
         kind: Kind of the secrets that it finds.
         is_secret: Returns True if a match counts.

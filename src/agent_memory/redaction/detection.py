@@ -1,4 +1,4 @@
-"""Secrets of a text by all detectors, except in public values that look random.
+"""Secrets of a text by all detectors, except public random-looking values.
 
 Public values are ARNs, certificates, digests and the like. Each is parsed whole: a span is public only if every part of
 it is allowed by its format. Forms of providers and embedded texts are searched before, and nothing exempts them.

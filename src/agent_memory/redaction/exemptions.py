@@ -1,4 +1,4 @@
-"""Guessed secrets that a person said are none. Known forms of secrets are never exempt."""
+"""Guessed secrets that a person exempted; known forms are never exempt."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def exempt(hashes: Iterable[str]) -> None:
 
 
 def is_exempt(text: str) -> bool:
-    """Return True if a person said that a text is no secret."""
+    """Return True if a person exempted a text."""
     return bool(_exempt_hashes) and hash_guess(text) in _exempt_hashes
 
 
 def hash_guess(text: str) -> str:
     """Return the hexadecimal SHA-256 of a text.
 
-    Not keyed: whoever can read the hash can read the text, which was stored as no secret.
+    Not keyed: each reader of the hash can read the text, which was stored as no secret.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

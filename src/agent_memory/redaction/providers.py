@@ -5,7 +5,7 @@ scripts.gitleaks`; a rule is compiled when one of its keywords occurs first. `pa
 (sources: each provider's documentation, the rules of detect-secrets and gitleaks), each with
 
 - `kind`: kind that the marker names;
-- `starts`: literals of which each match holds one (fast), in any case where the pattern ignores case;
+- `starts`: literals; each match has one of them (fast), in any case where the pattern ignores case;
 - `anywhere`: the text holds one of `starts`, a match need not;
 - `line_breaks`: how many line breaks a match may hold, 0 by default;
 - `pattern`: linear; its group `s`, `t` or `u`, if any, is the secret;
@@ -67,7 +67,7 @@ _CARD_WORD: Final = re.compile(
 )
 _CARD_DIGITS: Final = 16
 _MOST_CARD_GROUPS: Final = 5
-# Labels of other numbers of that length, of which one in ten passes Luhn's check.
+# Labels of other numbers of that length; one in ten passes Luhn's check.
 _COUNTED: Final = re.compile(
     r"(?i)\b(?:order|orders|tracking|invoice|ticket|serial|id|ids|ref|reference|timestamp|shipment|parcel|case|batch|sku|isbn"
     r"|imei|bestell\w{0,10}|commande|pedido|snowflake|epoch|at|event|message|job|run|chat|user)\b[^\n\d]{0,24}\Z"

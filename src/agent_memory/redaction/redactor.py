@@ -43,13 +43,13 @@ class SecretRedactor:
 
 
 def list_guesses(text: str) -> list[str]:
-    """Return the parts of a text that are removed by a guess, not for a known form."""
+    """Return the parts of a text that are only guessed secrets."""
     from agent_memory.redaction.detection import find_known_forms, find_secrets
 
-    known = find_known_forms(text)
+    forms = find_known_forms(text)
     spans = _drop_exempt(text, _merge_findings(text, find_secrets(text)))
     return [
-        text[start:end] for start, end, _ in spans if not any(item.start < end and start < item.end for item in known)
+        text[start:end] for start, end, _ in spans if not any(item.start < end and start < item.end for item in forms)
     ]
 
 

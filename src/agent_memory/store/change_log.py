@@ -236,7 +236,7 @@ class CompactionPolicy:
         self._first_end = _NEVER
 
     def skip_compacted(self, compacted_seq: int, now: datetime) -> None:
-        """Continue with a compacted file of which nothing was read again.
+        """Continue with a compacted file without reading it again.
 
         Lines older than the grace time count as dropped. A compaction may have had to leave some of their texts: that
         costs another one, on another day.
@@ -295,8 +295,8 @@ class CompactionPolicy:
         aged = sum(count for day, count in self._by_day.items() if day < oldest_kept)
         if self._touches + max(0, aged - live) <= least:
             return False
-        left = self._lines - self._grown
-        return self._grown > max(least, left // 2) or not self.is_of_today(now)
+        carried = self._lines - self._grown
+        return self._grown > max(least, carried // 2) or not self.is_of_today(now)
 
     def is_of_today(self, now: datetime) -> bool:
         """Return True if the file was compacted today, or in the future."""

@@ -219,8 +219,8 @@ def to_add_traces(state: State[R], traces: Iterable[Trace]) -> tuple[list[Change
 
 def to_touch(state: State[R], record_ids: Collection[str]) -> tuple[list[Change], None]:
     """Return the changes that count an access of each known record."""
-    known = [record_id for record_id in dict.fromkeys(record_ids) if record_id in state.records]
-    return [Change("touch", state.kind.name, record_id) for record_id in known], None
+    known_ids = [record_id for record_id in dict.fromkeys(record_ids) if record_id in state.records]
+    return [Change("touch", state.kind.name, record_id) for record_id in known_ids], None
 
 
 def _put(state: State[R], record: R) -> Change:

@@ -1,4 +1,4 @@
-"""States of a record on its way out of an agent's files, and the verbs between them.
+"""States of a record's deletion, and the verbs between them.
 
     archive   live -> archived
     forget    live, archived -> forgotten (30 days)

@@ -1,4 +1,4 @@
-"""`NeighborStorage`: records compared with a text, before it is stored or at any time."""
+"""`NeighborStorage`: stored records compared with a text."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def find_current_record(state: State[R], record_id: str, now: datetime) -> R | N
 
 
 def _iter_doubts(state: State[R], record: R, now: datetime) -> Iterator[str]:
-    """Yield changes of a record's sources, because of which it is doubtful."""
+    """Yield changes of a record's sources that make it doubtful."""
     for link in record.links:
         if not (rests_on(link.rel) and link.id.startswith(state.kind.prefix)):
             continue

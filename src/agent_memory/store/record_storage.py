@@ -331,7 +331,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
 
         Changes of any process count.
 
-        False once one of them was forgotten, replaced or reworded, has expired, or is no longer trusted.
+        False once one of them was forgotten, replaced or reworded, has expired, or is not trusted any more.
         """
         if self._is_open and self._shown.is_known_true(self.opened, shown, self._clock()):
             return True

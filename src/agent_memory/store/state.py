@@ -510,7 +510,7 @@ class RecordTable(Generic[R]):
         """Return each invalid record in its last valid version, None without one.
 
         Changes that fit that version are applied to it, so that the result does not depend on how many entries are
-        read at once. No program of ours writes such a change, so replaying twice is no loss.
+        read at once. No program of ours writes such a change, so replaying twice loses nothing.
 
         Args:
             invalid: IDs of the invalid records.

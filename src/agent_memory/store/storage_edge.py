@@ -141,7 +141,7 @@ class StorageEdge(Generic[R]):
 
     @property
     def _is_embedding_remote(self) -> bool:
-        """True if a service embeds questions, which no other call should wait for."""
+        """True if a service embeds questions, so that other calls need not wait."""
         return self._is_open and self.opened.embeddings.is_remote and self.opened.embeddings.is_ready
 
     async def _run(self, ask: Callable[[Store[R]], T]) -> T:
@@ -294,7 +294,7 @@ class StorageEdge(Generic[R]):
 
     def _after_compaction(self, store: Store[R]) -> None:
         store.after_compaction()
-        self._shown.drop()  # it may show an expired record that is no longer in the log
+        self._shown.drop()  # it may show an expired record that left the log
         if store.upkeep is not None:
             store.upkeep.after_compaction()
 

@@ -112,7 +112,7 @@ _SENTENCE_END: Final = compile_late(r"[.!?;](?=\s{1,9}[^\Wa-z\d_]|\s{0,9}$)|\n")
 
 @cache
 def compile_clause_break() -> re.Pattern[str]:
-    """Return the pattern of a comma, or a word that begins a clause in any language."""
+    """Return the pattern of a comma or a clause's first word."""
     words = (word for code in list_languages() for word in get_vocabulary(code).clause_words)
     return re.compile(rf",|\b(?:{'|'.join(words)})\b", re.IGNORECASE)
 

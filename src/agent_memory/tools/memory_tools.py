@@ -247,7 +247,7 @@ def _check_replaces_none(memory: Memory, older: str) -> None:
 def _parse_expiry(text: str) -> datetime | None:
     """Return the end of a day such as "next week".
 
-    "" means never, which is None.
+    "" means never and gives None.
 
     Raises:
         ValidationError: The text is not a date.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.workspace.snapshots.contents import DECLARATION as DECLARATION
     from agent_memory.workspace.snapshots.marks import Snapshot as Snapshot
     from agent_memory.workspace.snapshots.marks import SnapshotDifference as SnapshotDifference
-    from agent_memory.workspace.snapshots.restoration import ResumeResult as ResumeResult
+    from agent_memory.workspace.snapshots.snapshot_restoration import ResumeResult as ResumeResult
     from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore as SnapshotStore
     from agent_memory.workspace.step_plan import Step as Step
     from agent_memory.workspace.toolset.session_toolset import SessionToolset as SessionToolset

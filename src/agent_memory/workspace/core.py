@@ -27,11 +27,11 @@ from agent_memory.workspace.database.schema import RowState, Schema, WordIndex, 
 from agent_memory.workspace.declaration.json_schemas import find_new_refused_patterns
 from agent_memory.workspace.declaration.model import Declaration, canonical_json
 from agent_memory.workspace.declaration.parser import find_additions, read_declaration
-from agent_memory.workspace.rows.claims import Caller, LeaseTable
+from agent_memory.workspace.rows.claims import LeaseTable, RowCaller
 from agent_memory.workspace.rows.proposals import ProposalFlags
 from agent_memory.workspace.rows.row_reader import RowReader
+from agent_memory.workspace.rows.row_values import ValueCodec, clean_name
 from agent_memory.workspace.rows.row_writer import RowWriter
-from agent_memory.workspace.rows.values import ValueCodec, clean_name
 from agent_memory.workspace.snapshots.contents import DECLARATION
 from agent_memory.workspace.step_transitions import StepTransitions
 
@@ -49,7 +49,7 @@ _BEFORE_TRUST: Final = "1"
 """Format without the trust of rows."""
 OnEvent: TypeAlias = "Callable[[str, dict[str, Any]], None]"
 """Receives the name of an event, and its fields."""
-NOBODY: Final = Caller()
+NOBODY: Final = RowCaller()
 _NAMES: Final = 1_000
 """Cached clean names: redacting one takes a tenth of the time of a write."""
 
@@ -104,7 +104,7 @@ class WorkspaceCore:
             yield self._transaction(connection, ChangeAuthor())
 
     @contextlib.contextmanager
-    def changing(self, caller: Caller) -> Iterator[Transaction]:
+    def changing(self, caller: RowCaller) -> Iterator[Transaction]:
         """Write alone; the block is committed as a whole or not."""
         writer = caller.as_writer()
         agent = None if writer.agent is None else self.name("agent", writer.agent)
@@ -146,7 +146,7 @@ class WorkspaceCore:
                     encoded = self.values[name].encode({}, is_complete=True)
                     transaction.insert(name, {**encoded.values, "ws_state": int(RowState.SHOWN)})
 
-    def emit(self, event: str, caller: Caller, **fields: Any) -> None:
+    def emit(self, event: str, caller: RowCaller, **fields: Any) -> None:
         """Emit an event about a change."""
         if self._on_event is not None:
             self._on_event(event, {"workspace": self.declaration.workspace, "agent": caller.agent, **fields})

@@ -17,7 +17,7 @@ from agent_memory.workspace.core import NOBODY, WorkspaceCore
 from agent_memory.workspace.database.history import ChangeAuthor, Transaction, get_last_seq
 from agent_memory.workspace.database.schema import LOW
 from agent_memory.workspace.declaration.model import OWN_COLUMNS, Table, canonical_json
-from agent_memory.workspace.rows.claims import Caller
+from agent_memory.workspace.rows.claims import RowCaller
 from agent_memory.workspace.rows.row_reader import MAX_ROWS, list_shown_columns
 from agent_memory.workspace.snapshots.contents import list_files
 from agent_memory.workspace.snapshots.dumps import Dump
@@ -50,7 +50,7 @@ def export(core: WorkspaceCore, path: Path, *, as_canonical: bool = False) -> in
     if not as_canonical and path.suffix == ".db":
         return _copy(core, path)
     low: set[tuple[str, int]] = set()
-    reader = Caller(on_low=lambda name, row: low.add((name, row["id"])))
+    reader = RowCaller(on_low=lambda name, row: low.add((name, row["id"])))
     with core.reading() as transaction:
         rows = {name: list(iter_rows(core, transaction, name, caller=reader)) for name in core.declaration.tables}
     with translated(path, "write"):
@@ -245,7 +245,11 @@ def canonical(core: WorkspaceCore) -> str:
 
 
 def iter_rows(
-    core: WorkspaceCore, transaction: Transaction, name: str, columns: list[str] | None = None, caller: Caller = NOBODY
+    core: WorkspaceCore,
+    transaction: Transaction,
+    name: str,
+    columns: list[str] | None = None,
+    caller: RowCaller = NOBODY,
 ) -> Iterator[dict[str, Any]]:
     """Yield the shown rows of a table in the order of keys."""
     offset = 0

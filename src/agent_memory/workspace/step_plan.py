@@ -167,7 +167,7 @@ def _plan_step(
 
 
 def _find_last_owner(lease: Lease | None, state: _PlanInputs) -> str | None:
-    """Return the owner of a claim that expired, but not by a restore."""
+    """Return the owner of a claim that expired without a restore."""
     is_of_now = lease is not None and lease.epoch == state.epoch and not lease.held(state.now, state.epoch)
     return lease.owner if lease is not None and is_of_now else None
 

@@ -22,7 +22,7 @@ from agent_memory.workspace.database.history import (
     load_row,
 )
 from agent_memory.workspace.database.schema import LOW, STEPS, RowState
-from agent_memory.workspace.rows.claims import Caller, Claim, LeaseTable, row_lease, step_lease
+from agent_memory.workspace.rows.claims import Claim, LeaseTable, RowCaller, row_lease, step_lease
 from agent_memory.workspace.rows.proposals import find_rivals, settle_rows
 from agent_memory.workspace.step_plan import Step, build_step_name, plan_steps
 
@@ -124,7 +124,7 @@ class StepTransitions:
         self.reader.table(table)
         if not self.declaration.tables[table].lock:
             raise ValidationError(f"{table} is not declared with `lock: true`: its rows need no claim.", code="invalid")
-        row_id = self.reader.row_id(transaction.connection, table, key, Caller())
+        row_id = self.reader.row_id(transaction.connection, table, key, RowCaller())
         now = datetime.fromisoformat(transaction.at)
         lease = self.leases.take(transaction, row_lease(table, row_id), owner, now, seconds, attempt=False)
         return Claim(
@@ -318,7 +318,7 @@ class StepTransitions:
         values = {name: value for name, value in fields.items() if name in columns}
         if over is not None:
             values |= {name: key for name, column in columns.items() if column.references == over}
-        self.writer.add(transaction, self.writer.prepare(table, values, Caller(), is_complete=True))
+        self.writer.add(transaction, self.writer.prepare(table, values, RowCaller(), is_complete=True))
 
 
 def _find_step(steps: Sequence[Step], name: str) -> Step:

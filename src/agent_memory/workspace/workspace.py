@@ -2,7 +2,7 @@
 
     workspace = Workspace.create(Path("book"), Path("book.yaml"))
     claim = workspace.steps.claim("writer-1", agent="writer")
-    me = Caller("writer", claim=claim)
+    me = RowCaller("writer", claim=claim)
     workspace.tables.update("chapters", claim.key, {"draft": "…"}, me)
     workspace.steps.finish(claim)
 
@@ -20,10 +20,10 @@ from agent_memory.errors import AgentMemoryError, BusyError, StorageError, Valid
 from agent_memory.workspace.core import NOBODY, OnEvent, OpenWorkspace, WorkspaceCore, create_in_folder, open_folder
 from agent_memory.workspace.database.history import list_recent_changes
 from agent_memory.workspace.export import canonical, export, import_rows
-from agent_memory.workspace.rows.claims import Caller, Claim
+from agent_memory.workspace.rows.claims import Claim, RowCaller
 from agent_memory.workspace.rows.row_reader import RowPage, count_pending
-from agent_memory.workspace.rows.values import clean_message
-from agent_memory.workspace.snapshots.restoration import ResumeResult, WorkspaceResumer
+from agent_memory.workspace.rows.row_values import clean_message
+from agent_memory.workspace.snapshots.snapshot_restoration import ResumeResult, WorkspaceResumer
 from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
@@ -223,7 +223,9 @@ class RowTables:
     def __init__(self, core: WorkspaceCore) -> None:
         self._core = core
 
-    def get(self, table: str, key: Any = None, caller: Caller = NOBODY, columns: Sequence[str] = ()) -> dict[str, Any]:
+    def get(
+        self, table: str, key: Any = None, caller: RowCaller = NOBODY, columns: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """Return a row by its key, or by ID without one.
 
         A singleton's row needs neither.
@@ -234,19 +236,19 @@ class RowTables:
         with self._core.reading() as transaction:
             return self._core.reader.one(transaction.connection, table, key, caller, columns)
 
-    def many(self, table: str, caller: Caller = NOBODY, **how: Any) -> RowPage:
+    def many(self, table: str, caller: RowCaller = NOBODY, **how: Any) -> RowPage:
         """Return rows in the order of their key; `how` as of `RowReader.many`."""
         with self._core.reading() as transaction:
             return self._core.reader.many(transaction.connection, table, caller, **how)
 
     def search(
-        self, table: str, query: str, caller: Caller = NOBODY, *, columns: Sequence[str] = (), limit: int = 20
+        self, table: str, query: str, caller: RowCaller = NOBODY, *, columns: Sequence[str] = (), limit: int = 20
     ) -> list[dict[str, Any]]:
         """Return rows with words of `query`, the best first."""
         with self._core.reading() as transaction:
             return self._core.reader.search(transaction.connection, table, query, caller, columns, limit)
 
-    def proposals(self, table: str, caller: Caller = NOBODY) -> list[dict[str, Any]]:
+    def proposals(self, table: str, caller: RowCaller = NOBODY) -> list[dict[str, Any]]:
         """Return the proposals of a table."""
         with self._core.reading() as transaction:
             return self._core.reader.proposals(transaction.connection, table, caller)
@@ -256,7 +258,7 @@ class RowTables:
         with self._core.reading() as transaction:
             return count_pending(transaction.connection, self._core.reader.table(table))
 
-    def save(self, table: str, values: Mapping[str, Any], caller: Caller = NOBODY) -> SavedRow:
+    def save(self, table: str, values: Mapping[str, Any], caller: RowCaller = NOBODY) -> SavedRow:
         """Add a row; errors as of `RowWriter.prepare` and `RowWriter.add`."""
         if table in self._core.declaration.tables and self._core.declaration.tables[table].kind == "singleton":
             return self.update(table, None, values, caller)
@@ -271,7 +273,7 @@ class RowTables:
         table: str,
         key: Any,
         values: Mapping[str, Any],
-        caller: Caller = NOBODY,
+        caller: RowCaller = NOBODY,
         *,
         expected: Mapping[str, Any] | None = None,
     ) -> SavedRow:
@@ -283,7 +285,7 @@ class RowTables:
         return saved
 
     @contextlib.contextmanager
-    def bulk(self, caller: Caller = NOBODY) -> Iterator[Callable[[str, Mapping[str, Any]], SavedRow]]:
+    def bulk(self, caller: RowCaller = NOBODY) -> Iterator[Callable[[str, Mapping[str, Any]], SavedRow]]:
         """Add many rows in one transaction, all or none.
 
         Yields:
@@ -317,12 +319,12 @@ class StepQueue:
         """Claim a step, or the first that can run; see `StepTransitions.claim`."""
         owner = self._core.name("owner", owner)
         self._snapshots.make_due()
-        with self._core.changing(Caller(agent)) as transaction:
+        with self._core.changing(RowCaller(agent)) as transaction:
             claim = self._core.working.claim(transaction, owner, step=step, agent=agent, seconds=seconds)
         if claim is not None:
             self._claims[claim.lease, claim.fence] = claim
             self._core.emit(
-                "workspace:claimed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, owner=owner
+                "workspace:claimed", RowCaller(claim.agent), step=claim.step, attempt=claim.attempt, owner=owner
             )
         return claim
 
@@ -345,13 +347,13 @@ class StepQueue:
         self._claims[claim.lease, claim.fence] = renewed
         return renewed
 
-    def finish(self, claim: Claim, caller: Caller | None = None) -> str | None:
+    def finish(self, claim: Claim, caller: RowCaller | None = None) -> str | None:
         """Finish a step; return a phase that ends with it. See `StepTransitions.finish`.
 
         A snapshot or copy of the database that cannot be written is not an error of the step. It is reported by an
-        event, and by `SnapshotStore.owed`.
+        event, and by `SnapshotStore.list_owed`.
         """
-        by = replace(caller or Caller(claim.agent), claim=claim)
+        by = replace(caller or RowCaller(claim.agent), claim=claim)
         with self._core.changing(by) as transaction:
             phase = self._core.working.finish(transaction, claim)
             if phase is not None and self._core.declaration.phase(phase).snapshot is not None:
@@ -368,20 +370,25 @@ class StepQueue:
 
     def release(self, claim: Claim) -> None:
         """Return a claim and undo its attempt."""
-        with self._core.changing(Caller(claim.agent)) as transaction:
+        with self._core.changing(RowCaller(claim.agent)) as transaction:
             self._core.working.release(transaction, claim)
         self._claims.pop((claim.lease, claim.fence), None)
-        self._core.emit("workspace:released", Caller(claim.agent), step=claim.step, attempt=claim.attempt)
+        self._core.emit("workspace:released", RowCaller(claim.agent), step=claim.step, attempt=claim.attempt)
 
-    def fail(self, claim: Claim, kind: FailureType, message: str, caller: Caller | None = None) -> int:
+    def fail(self, claim: Claim, kind: FailureType, message: str, caller: RowCaller | None = None) -> int:
         """Record a failed attempt; return the retries left."""
         cleaned = clean_message(self._core.redactor, message)
-        by = replace(caller or Caller(claim.agent), claim=None)  # its writes are undone, and the failure stays
+        by = replace(caller or RowCaller(claim.agent), claim=None)  # its writes are undone, and the failure stays
         with self._core.changing(by) as transaction:
             tries_left = self._core.working.fail(transaction, claim, kind, cleaned)
         self._claims.pop((claim.lease, claim.fence), None)
         self._core.emit(
-            "workspace:failed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, kind=kind, left=tries_left
+            "workspace:failed",
+            RowCaller(claim.agent),
+            step=claim.step,
+            attempt=claim.attempt,
+            kind=kind,
+            left=tries_left,
         )
         return tries_left
 
@@ -400,9 +407,9 @@ class StepQueue:
         """Record the validation of a step; see `StepTransitions.validate`."""
         cleaned = [clean_message(self._core.redactor, failure) for failure in failures]
         validator = self._core.name("validator", validator)
-        with self._core.changing(Caller(validator)) as transaction:
+        with self._core.changing(RowCaller(validator)) as transaction:
             stale = self._core.working.validate(transaction, step, validator, cleaned)
-        self._core.emit("workspace:validated", Caller(validator), step=step, passed=not failures)
+        self._core.emit("workspace:validated", RowCaller(validator), step=step, passed=not failures)
         return stale
 
 
@@ -421,9 +428,9 @@ class StepWork:
     has_failed: bool = False
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> RowCaller:
         """Reader and writer under the claim."""
-        return Caller(self.claim.agent, claim=self.claim)
+        return RowCaller(self.claim.agent, claim=self.claim)
 
     def read(self, columns: Sequence[str] = ()) -> dict[str, Any]:
         """Return the row of the step."""

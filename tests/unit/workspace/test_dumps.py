@@ -34,7 +34,7 @@ def test_a_copy_that_a_dead_process_left_is_made_by_the_next(
         dead.setattr(Dump, "write", dying)
         with pytest.raises(KeyboardInterrupt):
             prepare(book, 1)
-    assert [name for name in book.snapshots.owed() if "PREPARED" in name]
+    assert [name for name in book.snapshots.list_owed() if "PREPARED" in name]
     assert book.snapshots.verify("PREPARED") == [
         "The copy of the database was not finished; the mark in the history is whole."
     ]
@@ -42,7 +42,7 @@ def test_a_copy_that_a_dead_process_left_is_made_by_the_next(
     again = Workspace.open(book.folder, clock=clock)
     assert again.snapshots.verify("PREPARED") == []
     assert again.steps.claim("ann") is not None
-    assert again.snapshots.owed() == []
+    assert again.snapshots.list_owed() == []
     again.close()
 
 
@@ -58,9 +58,9 @@ def test_a_step_is_done_though_its_copy_cannot_be_written(
         assert {(fields["snapshot"], fields["code"]) for fields in failed} == {("PREPARED", "disk_full")}
         assert [each.name for each in book.next_steps()] == ["analyse/analyst/1"]
         analyse(book, 1)
-    assert len(book.snapshots.owed()) == 1
+    assert len(book.snapshots.list_owed()) == 1
     write(book, 1)
-    assert book.snapshots.owed() == []
+    assert book.snapshots.list_owed() == []
     book.close()
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from agent_memory.errors import LeaseError, RowNotFoundError, StorageError, ValidationError
 from agent_memory.workspace import Caller, Workspace
-from agent_memory.workspace.snapshots import restoration, snapshot_store
+from agent_memory.workspace.snapshots import snapshot_restoration as restoration
+from agent_memory.workspace.snapshots import snapshot_store
 from tests.unit.workspace.conftest import analyse, do, prepare, sqlite_only, write
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ class BackupArchive:
         try:
             yield from self._blocks(self._members[held.name], held.size)
         except _BROKEN as error:
-            raise damaged(self.path, [f"{held.name} cannot be read: {_words(error)}"]) from error
+            raise build_damaged_error(self.path, [f"{held.name} cannot be read: {_words(error)}"]) from error
 
     def _blocks(self, member: zipfile.ZipInfo, size: int) -> Iterator[bytes]:
         remaining = min(size, member.file_size)
@@ -130,7 +130,7 @@ def opened_backup(path: Path) -> Iterator[BackupArchive]:
             raise
         except _BROKEN as error:
             if agent_in(path.name) is not None:
-                raise damaged(path, [f"it cannot be opened: {_words(error)}"]) from error
+                raise build_damaged_error(path, [f"it cannot be opened: {_words(error)}"]) from error
             raise build_foreign_error(path, f"it is no zip file that can be read ({_words(error)})") from error
         yield opened
 
@@ -173,10 +173,10 @@ def check_written(path: Path, manifest: BackupManifest) -> None:
     with opened_backup(path) as archive:
         verified = verify_open(archive, deep=False)
     if verified.problems or verified.manifest != manifest:
-        raise damaged(path, verified.problems or ["its manifest is not what was written"])
+        raise build_damaged_error(path, verified.problems or ["its manifest is not what was written"])
 
 
-def damaged(path: Path, problems: tuple[str, ...] | list[str]) -> StorageError:
+def build_damaged_error(path: Path, problems: tuple[str, ...] | list[str]) -> StorageError:
     """Return the error for a backup that is not what it says."""
     more = f" And {len(problems) - _SHOWN} more." if len(problems) > _SHOWN else ""
     return StorageError(

@@ -22,7 +22,7 @@ from agent_memory.care.agents import build_agent, new_folder, open_hidden_folder
 from agent_memory.care.backups.admission import EVERYTHING, AdmissionFilter, add_purges, barring, bring_purges
 from agent_memory.care.backups.backup_reader import (
     BackupArchive,
-    damaged,
+    build_damaged_error,
     iter_lines,
     opened_backup,
     tally_journal,
@@ -125,7 +125,7 @@ def preview_restore(path: Path, root: Path, agent: str | None = None, new: str |
     with opened_backup(path) as archive:
         verified = verify_open(archive)
         if verified.problems:
-            raise damaged(path, verified.problems)
+            raise build_damaged_error(path, verified.problems)
         then = verified.ids.get("memory", set())
         folder = folder_of(agent or verified.manifest.agent_id, root) if new is None else new_folder(new, root)
         now = _find_present_ids(folder)
@@ -161,7 +161,7 @@ def restore_backup(
     with opened_backup(path) as archive:
         verified = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
         if verified.problems:
-            raise damaged(path, verified.problems)
+            raise build_damaged_error(path, verified.problems)
         check_room(archive, root)
         folder = folder_of(agent or archive.manifest.agent_id, root)
         if new is None:
@@ -267,7 +267,9 @@ def _unpack_journal(
             write_all(descriptor, coding.line(line, judge, is_encrypted=begun.key is not None))
     tally = tally_journal(place)
     if len(tally.damaged) > journal.damaged:
-        raise damaged(archive.path, [f"lines of {journal.name} are damaged, such as line {tally.damaged[0]}"])
+        raise build_damaged_error(
+            archive.path, [f"lines of {journal.name} are damaged, such as line {tally.damaged[0]}"]
+        )
     return header, tally.last_seq
 
 
@@ -495,7 +497,7 @@ def check_room(archive: BackupArchive, root: Path) -> None:
     """
     large = [file.name for file in archive.manifest.files if file.size > _MOST_FOLDED]
     if large:
-        raise damaged(archive.path, [f"{large[0]} is longer than any text of ours"])
+        raise build_damaged_error(archive.path, [f"{large[0]} is longer than any text of ours"])
     with translated(root, "look at"):
         make_private_folder(root)
         free = shutil.disk_usage(root).free

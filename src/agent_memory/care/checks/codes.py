@@ -292,7 +292,7 @@ class Finding(Concern):
 class AgentReport:
     """Findings about one agent.
 
-    `memories` is None if the journal cannot be read.
+    `memories`: None if the journal cannot be read.
     """
 
     agent_id: str
@@ -334,7 +334,7 @@ class HomeReport:
 
 @dataclass(frozen=True, slots=True)
 class RepairAction:
-    """Result of a repair; the agent is None for the home."""
+    """Result of a repair; `agent`: None for the home."""
 
     agent_id: str | None
     code: str

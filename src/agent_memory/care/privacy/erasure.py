@@ -109,7 +109,7 @@ def erase_texts(folder: AgentFolder, names: Collection[str], hiding: TextHider, 
     for name in sorted(names):
         with done.record_failure(folder.blobs / name):
             text = blobs.read(name)
-            if (hidden := hiding.hidden(text)) != text:
+            if (hidden := hiding.hide(text)) != text:
                 with blobs.keeping([hidden]) as (new,):
                     hiding.renamed[name] = new
 
@@ -156,7 +156,7 @@ def _hide_content(name: str, content: bytes, hiding: TextHider) -> bytes:
     lines = [b"" if packed_in(line, hiding.wording) else line for line in content.splitlines(keepends=True)]
     text = b"".join(lines).decode("utf-8", "surrogateescape")
     text = hiding.without_entries(text) if SCRATCHPAD.partition(".")[0] in name else text
-    return hiding.hidden(text).encode("utf-8", "surrogateescape")
+    return hiding.hide(text).encode("utf-8", "surrogateescape")
 
 
 def _erase_pack(folder: AgentFolder, hiding: TextHider, done: ErasureResult) -> None:
@@ -289,10 +289,10 @@ class TextHider:
         self._spans = spans or PurgedSpans()
         self.renamed: dict[str, str] = {}
 
-    def hidden(self, text: str) -> str:
+    def hide(self, text: str) -> str:
         """Return a text without it."""
         text = replace_names(without_records(text, self.ids), self.renamed)
-        return self._spans.hide(self.wording.hidden(text))
+        return self._spans.hide(self.wording.hide(text))
 
     def without_entries(self, pad: str) -> str:
         """Return a scratchpad without the entries of these records."""

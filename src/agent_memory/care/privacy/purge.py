@@ -99,7 +99,7 @@ class PurgeReceipt:
         found: Files with remaining texts or changes; empty if clean.
         failed: Failures in sentences.
         searched: Number of searched texts; of signatures if an interrupted purge has no texts.
-        unsearched: Number of texts that are too short for a search, of which only their own lines are deleted.
+        unsearched: Number of texts too short for a search; only their own lines are deleted.
         beyond: Places that no purge reaches.
     """
 
@@ -272,7 +272,7 @@ class Purging:
     def _erase(self, purge: Purge, texts: Collection[str], done: ErasureResult) -> None:
         self._remove_displaced_pads()
         hiding = self._hiding(purge, texts)
-        hide = hiding.hidden
+        hide = hiding.hide
         admission = AdmissionFilter(lambda line: self._filter_line(line, purge, hide), hide, purge.ids)
         erase_backups(self._folder, texts, self.list.get_spans(purge, texts), admission, done)
         if self._folder.blobs.is_dir():

@@ -209,7 +209,7 @@ class PurgeSurvey:
         These are turns, items, pages, mentions and names.
 
         Also relations and summaries of a source of one of these, though others say the same: they repeat its words.
-        What is left of them is made anew.
+        What is left of them is rebuilt.
         """
         gone, waiting = set(record_ids), list(record_ids)
         while waiting:

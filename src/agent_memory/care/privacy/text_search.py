@@ -286,7 +286,7 @@ class TextMatcher:
         """Return the number of matches in a text."""
         return 0 if self._pattern is None else len(self._pattern.findall(normalize_text(text)))
 
-    def hidden(self, text: str) -> str:
+    def hide(self, text: str) -> str:
         """Return a text with `BAR` for each matched character."""
         if self._pattern is None or self._pattern.search(normalize_text(text)) is None:
             return text

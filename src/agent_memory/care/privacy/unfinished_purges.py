@@ -17,7 +17,7 @@ log = get_logger(__name__)
 async def go_on_with_purges(service: MemoryService) -> MemoryService:
     """Finish interrupted purges and return the service; takes microseconds without any.
 
-    What cannot be finished now, as beside a process that writes all the time, is logged, told by `health` and the
+    What cannot be finished now, such as next to a process that always writes, is logged, reported by `health` and the
     doctor, and tried again by the next.
     """
     folder = service.folder

@@ -1,4 +1,4 @@
-"""Settings of `lifecycle`, with the ages of archiving and deletion, and judgement of one memory.
+"""Settings of `lifecycle`: ages of archiving and deletion, checks of a memory.
 
 The numbers are those of the contract of `MemoryStore` (its `CleanupConfig`), which deleted by them; here they decide
 what is suggested.
@@ -64,7 +64,7 @@ class CleanupRules(Settings):
 
 
 class RetentionRule(Settings):
-    """Retention of one sort of memories, whatever their importance; the first match decides."""
+    """Retention of one type of memories; the first match decides."""
 
     category: str | None = Field(default=None, description="Only of this category.")
     topic: str | None = Field(default=None, description="Only of this topic.")
@@ -144,7 +144,7 @@ class MemoryJudge:
         return memory.pinned or in_pad or waits or memory.id in self._linked or self.is_important(memory)
 
     def is_in_use(self, memory: Memory) -> bool:
-        """Return True if it was opened recently, which protects it from general rules."""
+        """Return True if a recent access protects it from general rules."""
         opened = memory.last_accessed
         return opened is not None and (self._now - opened).days < self._cleanup.keep_used_days
 
@@ -161,7 +161,7 @@ class MemoryJudge:
         """Return days since storing."""
         return (self._now - memory.timestamp).days
 
-    def unused(self, memory: Memory) -> int:
+    def count_idle_days(self, memory: Memory) -> int:
         """Return days since the last access or scratchpad entry."""
         moments = (memory.timestamp, memory.last_accessed, memory.promoted_at)
         return (self._now - max(moment for moment in moments if moment is not None)).days
@@ -169,9 +169,9 @@ class MemoryJudge:
     def why(self, memory: Memory) -> str:
         """Return the state of a memory for people."""
         importance = self.importance(memory)
-        unused = counted(self.unused(memory), "day")
+        unused = counted(self.count_idle_days(memory), "day")
         return f"not used for {unused}, importance {importance:.2f}, category {memory.category}"
 
     def weight(self, memory: Memory) -> tuple[bool, float, int, str]:
         """Return the sort key: untrusted and least important first."""
-        return memory.trust != "low", self.importance(memory), -self.unused(memory), memory.id
+        return memory.trust != "low", self.importance(memory), -self.count_idle_days(memory), memory.id

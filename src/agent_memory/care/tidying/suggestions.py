@@ -1,4 +1,4 @@
-"""Proposals for tidying: expired, repeated, old and unused memories. Pure functions and values."""
+"""Proposals for tidying: expired, repeated, old and unused memories."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TidyBudget:
 
     @classmethod
     def of(cls, memories: int, chosen: int | None = None) -> TidyBudget:
-        """Return the given budget, or a tenth of the memories, 10 to 100."""
+        """Return the budget; default: a tenth of the memories, 10 to 100."""
         if chosen is not None:
             return cls(chosen)
         return cls(min(MOST_BUDGET, max(LEAST_BUDGET, memories // SHARE)))
@@ -179,7 +179,7 @@ class SuggestionBuilder:
             rule = next((retention for retention in self._rules.retention if retention.fits(head)), None)
             if self.stays(self._chains.of(head), RETENTION if rule is not None else ""):
                 continue
-            unused, importance = self._judging.unused(head), self._judging.importance(head)
+            unused, importance = self._judging.count_idle_days(head), self._judging.importance(head)
             if rule is not None:
                 if rule.archive_after_days is not None and unused >= rule.archive_after_days:
                     yield self._suggest(head, "archive", RETENTION, _why_retained(unused, rule))
@@ -200,7 +200,7 @@ class SuggestionBuilder:
             for head in self._heads
             if head.id not in chosen
             and head.id not in keeping
-            and self._judging.unused(head) >= self._rules.cleanup.delete_unaccessed_days
+            and self._judging.count_idle_days(head) >= self._rules.cleanup.delete_unaccessed_days
             and not self.stays(self._chains.of(head))
             and not any(item.fits(head) and item.archive_after_days is None for item in self._rules.retention)
         ]
@@ -220,9 +220,12 @@ class SuggestionBuilder:
             assert isinstance(head, ArchivedMemory)
             days = (self._now - head.archived_at).days
             keeps = head.pinned or self._judging.is_important(head) or head.rule == "asked"
-            is_old = min(self._judging.age(head), self._judging.unused(head)) >= max_age
+            is_old = min(self._judging.age(head), self._judging.count_idle_days(head)) >= max_age
             if is_old and not keeps and days >= max_age - cleanup.archive_old_entries_days:
-                unused, importance = counted(self._judging.unused(head), "day"), self._judging.importance(head)
+                unused, importance = (
+                    counted(self._judging.count_idle_days(head), "day"),
+                    self._judging.importance(head),
+                )
                 why = f"in the archive for {counted(days, 'day')}, not used for {unused}"
                 yield TidySuggestion("delete", head, why, "old", importance, tuple(chains.of(head)[1:]))
 

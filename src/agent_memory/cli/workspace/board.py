@@ -38,7 +38,7 @@ async def status(place: CommandContext) -> None:
     with open_workspace(place) as workspace:
         steps = workspace.steps.all()
         issues, proposals = _issues(workspace), _proposals(workspace)
-        snapshots, owed = workspace.snapshots.all(), workspace.snapshots.owed()
+        snapshots, owed = workspace.snapshots.all(), workspace.snapshots.list_owed()
         name, folder = workspace.declaration.workspace, workspace.folder
         rows = {table: workspace.tables.many(table, limit=1).total for table in workspace.declaration.tables}
         empty = without_rows(workspace)

@@ -51,7 +51,7 @@ async def claim(  # noqa: PLR0913 - the options of a command
             elif finish:
                 phase = workspace.steps.finish(held)
                 _say(place, held, f"{held.step} is done" + (f", and with it {phase}." if phase else "."))
-                for snapshot in workspace.snapshots.owed() if phase else ():
+                for snapshot in workspace.snapshots.list_owed() if phase else ():
                     place.screen.note(snapshot)
             elif release:
                 workspace.steps.release(held)

@@ -131,7 +131,7 @@ async def log(
     with open_workspace(place) as workspace:
         changes = workspace.history(table=table, step=step, limit=limit)
         if table is not None and not changes:
-            workspace.tables.many(table, limit=1)  # says so where there is no such table
+            workspace.tables.many(table, limit=1)  # reports a missing table
     columns = ("seq", "at", "table", "row_id", "op", "agent", "step")
     place.screen.rows({"count": len(changes), "changes": changes}, "changes", columns)
     for change in changes:

@@ -1,4 +1,4 @@
-"""Digest of passages: hands them out and stores statements that agree with them, with their entities."""
+"""Digest of passages: lists them and stores statements that their quotes support."""
 
 from __future__ import annotations
 

@@ -390,7 +390,7 @@ class Ingest:
         draft = draft_episode(self._knowledge.agent_id, turn, part_of, order, turn_origin, self._redactor)
         return self._leave_out_purged(draft, EPISODE, origin)
 
-    def _document(self, document: ReceivedDocument, origin: Origin) -> RecordDraft[Resource]:
+    def _draft_document(self, document: ReceivedDocument, origin: Origin) -> RecordDraft[Resource]:
         draft = draft_resource(self._knowledge.agent_id, document, origin, self._redactor)
         return self._leave_out_purged(draft, RESOURCE, origin)
 
@@ -424,14 +424,14 @@ class Ingest:
     ) -> IngestOutcome[Resource]:
         if caller.project and PATH in document.metadata:
             document = replace(document, metadata={**document.metadata, PROJECT: caller.project})
-        draft = await asyncio.to_thread(self._document, document, origin)
+        draft = await asyncio.to_thread(self._draft_document, document, origin)
         if PATH not in document.metadata:
             return await self._resource(draft, caller)
         index = await self._get_index()
         placed = await self._place(draft, index)
         if isinstance(placed, AlikeDocument):
             document = replace(document, metadata={**document.metadata, placed.key: placed.resource_id})
-            draft = await asyncio.to_thread(self._document, document, origin)
+            draft = await asyncio.to_thread(self._draft_document, document, origin)
             placed = place_draft(draft, get_path_id(draft.record.value))
         if isinstance(placed, RecordDraft):
             ingested = await self._resource(placed, caller)

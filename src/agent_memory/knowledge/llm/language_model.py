@@ -215,7 +215,7 @@ def read_rows(answer: str, row: type[M]) -> tuple[list[M], int] | None:
 
     Args:
         answer: Text with the array somewhere in it.
-        row: Model of a row; without a valid row the result is None.
+        row: Model of a row; None without a valid row.
     """
     begin, end = answer.find("["), answer.rfind("]")
     try:

@@ -75,7 +75,7 @@ class ItemStage:
         return failed
 
     async def store(self, batch: Batch) -> tuple[list[Memory], dict[str, str]]:
-        """Store the passages of records without an event; return them, and failures by ID.
+        """Store passages without an event; return them and failures by ID.
 
         Raises:
             StorageError: Some may be stored; doing it again stores none twice.

@@ -305,7 +305,7 @@ def _drop_comments(words: str) -> str:
         if mark[0] == "%%" and not words[line_start:start].strip():
             start = max(place, line_start - 1)
         elif mark[0] == "%%" and "\n" in words[start:end]:
-            continue  # two signs in the middle of lines are no comment of several lines
+            continue  # two signs in the middle of lines do not enclose a comment
         parts.append(words[place:start])
         place = end + len(_COMMENT_ENDS[mark[0]])
     return "".join([*parts, words[place:]])

@@ -1,4 +1,4 @@
-"""Background work of an agent: its stages in order, batch by batch, and a rebuild.
+"""Background work of an agent: stages, batches and a rebuild.
 
 Due are records that changed after the checkpoint of a stage, and failed ones. A checkpoint moves when the results of a
 batch are on disk; after a crash that batch runs again, without duplicates. One process works at a time.

@@ -98,7 +98,7 @@ def get_rank(title: str, sections: Collection[str] = ()) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DroppedLine:
-    """Line or item that is not on the page; `item` may be empty."""
+    """Line or item that the page lacks; `item` may be empty."""
 
     text: str
     item: str

@@ -116,7 +116,7 @@ class Transaction:
 
     def insert(self, table: str, values: Mapping[str, Any], op: str = "insert") -> int:
         """Add a row; return its id."""
-        into = self.schema.versioned(table)
+        into = self.schema.get_versioned_table(table)
         row = {**values, "ws_version": 1, **self._trust(op)}
         if "created_at" in into.c:
             row |= {"created_at": self.at, "updated_at": self.at}
@@ -155,7 +155,7 @@ class Transaction:
             self.shown.add(table)
         # Also for a row of low trust: this change remains when the earlier one is undone.
         changed |= self._trust(op)
-        into = self.schema.versioned(table)
+        into = self.schema.get_versioned_table(table)
         new = {name: self.load_value(value) for name, value in changed.items()}
         new["ws_version"] = row["ws_version"] + 1
         if "updated_at" in into.c:
@@ -172,7 +172,7 @@ class Transaction:
 
     def declare(self, table: str, column: str, value: Any) -> None:
         """Record a new column with a default for all rows."""
-        source, history = self.schema.versioned(table), self.schema.history
+        source, history = self.schema.get_versioned_table(table), self.schema.history
         content = sa.literal(canonical_json({"v": {column: self._shorten(value)}}))
         fields = (
             sa.literal(table),
@@ -301,7 +301,7 @@ def list_recent_changes(
 def _list_row_names(
     connection: sa.Connection, schema: Schema, table: str, key: str, ids: Collection[int]
 ) -> dict[int, Any]:
-    source, names = schema.versioned(table), dict[int, Any]()
+    source, names = schema.get_versioned_table(table), dict[int, Any]()
     for batch in iter_batches(sorted(ids)):
         statement = sa.select(source.c.id, source.c[key]).where(source.c.id.in_(batch))
         names |= {row[0]: row[1] for row in connection.execute(statement)}
@@ -338,7 +338,7 @@ def fold_entries(changes: Iterable[HistoryEntry], seq: int | None = None) -> Fol
 
 def load_row(connection: sa.Connection, schema: Schema, table: str, row_id: int) -> dict[str, Any]:
     """Return a row with all its columns."""
-    source = schema.versioned(table)
+    source = schema.get_versioned_table(table)
     row = connection.execute(sa.select(source).where(source.c.id == row_id)).mappings().one()
     return dict(row)
 

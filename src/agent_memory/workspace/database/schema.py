@@ -85,7 +85,7 @@ class Schema:
     leases: sa.Table
     marks: sa.Table
 
-    def versioned(self, name: str) -> sa.Table:
+    def get_versioned_table(self, name: str) -> sa.Table:
         """Return a table with a history, by name."""
         return self.steps if name == STEPS else self.declared[name]
 

@@ -17,7 +17,7 @@ from agent_memory.errors import LeaseError
 from agent_memory.files.processes import ProcessIdentity, get_own_identity
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database.history import ChangeAuthor, Transaction
-from agent_memory.workspace.rows.values import check_seconds
+from agent_memory.workspace.rows.row_values import check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -326,7 +326,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class RowCaller:
     """Reader or writer of rows.
 
     Attributes:
@@ -353,3 +353,6 @@ class Caller:
         claim = self.claim
         step, attempt = (claim.step, claim.attempt) if claim else (None, None)
         return ChangeAuthor(self.acting, self.session, step, attempt, self.is_low)
+
+
+Caller = RowCaller

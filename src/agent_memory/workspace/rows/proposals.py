@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from agent_memory.workspace.database.history import ChangeAuthor, Transaction, iter_batches
 from agent_memory.workspace.database.schema import LOW, RowState
-from agent_memory.workspace.rows.values import ValueCodec, normalize_unique
+from agent_memory.workspace.rows.row_values import ValueCodec, normalize_unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,7 +63,7 @@ def find_taken(
     *,
     by_others: int | None = None,
 ) -> int | None:
-    """Return the id of a row with a unique value of `row`, or None.
+    """Return the ID of a row that shares a unique value.
 
     Shown rows count, and pending ones of the same attempt.
     """

@@ -15,12 +15,12 @@ from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database.schema import LOW, RowState, Schema, WordIndex
 from agent_memory.workspace.declaration.model import OWN_COLUMNS, Declaration, Table
-from agent_memory.workspace.rows.values import ValueCodec, normalize_unique
+from agent_memory.workspace.rows.row_values import ValueCodec, normalize_unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from agent_memory.workspace.rows.claims import Caller
+    from agent_memory.workspace.rows.claims import RowCaller
 
 MAX_ROWS: Final = 10_000
 _MAX_QUERY: Final = 10_000
@@ -71,7 +71,7 @@ class RowReader:
         return self.schema.declared[name]
 
     def one(
-        self, connection: sa.Connection, table: str, key: Any, caller: Caller, columns: Sequence[str] = ()
+        self, connection: sa.Connection, table: str, key: Any, caller: RowCaller, columns: Sequence[str] = ()
     ) -> dict[str, Any]:
         """Return a row by its key, or by id without one.
 
@@ -84,7 +84,9 @@ class RowReader:
             raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
         return rows[0]
 
-    def row_id(self, connection: sa.Connection, table: str, key: Any, caller: Caller, *, all_rows: bool = False) -> int:
+    def row_id(
+        self, connection: sa.Connection, table: str, key: Any, caller: RowCaller, *, all_rows: bool = False
+    ) -> int:
         """Return the id of a row by its key.
 
         `all_rows` includes every shown row, whatever the phase reads.
@@ -95,7 +97,7 @@ class RowReader:
         source = self.table(table)
         return int(self._load_first(connection, table, key, caller, [source.c.id], all_rows=all_rows)[0])
 
-    def load_stored(self, connection: sa.Connection, table: str, key: Any, caller: Caller) -> dict[str, Any]:
+    def load_stored(self, connection: sa.Connection, table: str, key: Any, caller: RowCaller) -> dict[str, Any]:
         """Return a stored row by its key, hidden columns included.
 
         Raises:
@@ -108,7 +110,7 @@ class RowReader:
         connection: sa.Connection,
         table: str,
         key: Any,
-        caller: Caller,
+        caller: RowCaller,
         wanted: list[Any],
         *,
         all_rows: bool = False,
@@ -130,7 +132,7 @@ class RowReader:
         self,
         connection: sa.Connection,
         table: str,
-        caller: Caller,
+        caller: RowCaller,
         *,
         where: Mapping[str, Any] | None = None,
         filled: str | None = None,
@@ -171,7 +173,7 @@ class RowReader:
         connection: sa.Connection,
         table: str,
         query: str,
-        caller: Caller,
+        caller: RowCaller,
         columns: Sequence[str] = (),
         limit: int = 20,
     ) -> list[dict[str, Any]]:
@@ -197,7 +199,7 @@ class RowReader:
         )
         return self._render_rows(table, names, connection.execute(statement), caller)
 
-    def proposals(self, connection: sa.Connection, table: str, caller: Caller) -> list[dict[str, Any]]:
+    def proposals(self, connection: sa.Connection, table: str, caller: RowCaller) -> list[dict[str, Any]]:
         """Return the proposals of a table, as `many` does."""
         source = self.table(table)
         statement, names = self._select(table, ())
@@ -222,7 +224,7 @@ class RowReader:
         return [source.c[name] == form for form in dict.fromkeys((key, stored))]
 
     def _build_equals(
-        self, connection: sa.Connection, table: str, name: str, value: Any, caller: Caller
+        self, connection: sa.Connection, table: str, name: str, value: Any, caller: RowCaller
     ) -> sa.ColumnElement[bool]:
         self._check_columns(table, [name])
         column = self.declaration.tables[table].columns.get(name)
@@ -243,7 +245,7 @@ class RowReader:
         connection: sa.Connection,
         table: str,
         conditions: Sequence[sa.ColumnElement[bool]],
-        caller: Caller,
+        caller: RowCaller,
         columns: Sequence[str],
         *,
         limit: int,
@@ -279,7 +281,7 @@ class RowReader:
         return sa.select(*wanted, source.c.ws_trust).select_from(joined), names
 
     def _render_rows(
-        self, table: str, names: Sequence[str], rows: Iterable[Sequence[Any]], caller: Caller
+        self, table: str, names: Sequence[str], rows: Iterable[Sequence[Any]], caller: RowCaller
     ) -> list[dict[str, Any]]:
         """Return rows as callers see them.
 
@@ -296,11 +298,11 @@ class RowReader:
             rendered.append(shown)
         return rendered
 
-    def _build_visible(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
+    def _build_visible(self, table: str, caller: RowCaller) -> sa.ColumnElement[bool]:
         """Return the condition for rows that the caller sees."""
         return sa.and_(build_shown_condition(self.schema.declared[table], caller), self._build_reach(table, caller))
 
-    def _build_reach(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
+    def _build_reach(self, table: str, caller: RowCaller) -> sa.ColumnElement[bool]:
         """Return the condition for rows that the caller's phase reads."""
         source, claim = self.schema.declared[table], caller.claim
         if claim is None or claim.phase is None or claim.row_id is None:
@@ -379,7 +381,7 @@ def find_owner_column(declaration: Declaration, table: str, over: str) -> str | 
     return declared.belongs_to if declared.belongs_to in candidates else next(iter(candidates), None)
 
 
-def build_shown_condition(source: sa.Table, caller: Caller) -> sa.ColumnElement[bool]:
+def build_shown_condition(source: sa.Table, caller: RowCaller) -> sa.ColumnElement[bool]:
     """Return the condition for shown rows, and those of the caller's attempt."""
     is_shown = source.c.ws_state == int(RowState.SHOWN)
     claim = caller.claim

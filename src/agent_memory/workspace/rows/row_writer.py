@@ -17,8 +17,8 @@ from agent_memory.workspace.rows.row_reader import RowReader, find_owner_column
 if TYPE_CHECKING:
     from agent_memory.workspace.database.history import Transaction
     from agent_memory.workspace.declaration.model import Declaration, Table
-    from agent_memory.workspace.rows.claims import Caller, LeaseTable
-    from agent_memory.workspace.rows.values import EncodedRow, ValueCodec
+    from agent_memory.workspace.rows.claims import LeaseTable, RowCaller
+    from agent_memory.workspace.rows.row_values import EncodedRow, ValueCodec
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PreparedRow:
 
     table: str
     encoded: EncodedRow
-    caller: Caller
+    caller: RowCaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class RowWriter:
     reader: RowReader
     leases: LeaseTable
 
-    def prepare(self, table: str, values: Mapping[str, Any], caller: Caller, *, is_complete: bool) -> PreparedRow:
+    def prepare(self, table: str, values: Mapping[str, Any], caller: RowCaller, *, is_complete: bool) -> PreparedRow:
         """Check and redact values, before the transaction.
 
         That takes most of the time of a write.
@@ -146,7 +146,7 @@ class RowWriter:
             settle_rows(transaction, self.declaration, table, waiting)
         return SavedRow(stored["id"], redacted=prepared.encoded.redacted, changed=changed)
 
-    def _check_permission(self, table: str, declared: Table, values: Mapping[str, Any], caller: Caller) -> None:
+    def _check_permission(self, table: str, declared: Table, values: Mapping[str, Any], caller: RowCaller) -> None:
         if caller.acting is None:
             return
         if declared.write and caller.acting not in declared.write:
@@ -157,7 +157,7 @@ class RowWriter:
                 raise _build_forbidden_error(f"{table}.{name} is written by {', '.join(column.write)}", caller.acting)
 
     def _add_owner(
-        self, table: str, values: Mapping[str, Any], caller: Caller, *, is_complete: bool
+        self, table: str, values: Mapping[str, Any], caller: RowCaller, *, is_complete: bool
     ) -> Mapping[str, Any]:
         """Return values with the owner row, where it is required."""
         claim = caller.claim
@@ -175,7 +175,7 @@ class RowWriter:
         return {**values, owner: claim.key}
 
     def _resolve_references(
-        self, transaction: Transaction, table: str, references: Mapping[str, Any], caller: Caller
+        self, transaction: Transaction, table: str, references: Mapping[str, Any], caller: RowCaller
     ) -> dict[str, int]:
         """Return the IDs of referenced rows."""
         columns = self.declaration.tables[table].columns
@@ -192,7 +192,7 @@ class RowWriter:
         table: str,
         stored: Mapping[str, Any],
         expected: Mapping[str, Any],
-        caller: Caller,
+        caller: RowCaller,
     ) -> None:
         wanted = self.values[table].encode(expected, is_complete=False)
         then = wanted.values | self._resolve_references(transaction, table, wanted.references, caller)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.workspace.database.history import Transaction
-    from agent_memory.workspace.rows.values import ValueCodec
+    from agent_memory.workspace.rows.row_values import ValueCodec
 
 _HASH: Final = re.compile(r'"\$text":"([0-9a-f]{64})"')
 

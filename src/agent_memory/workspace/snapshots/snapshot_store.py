@@ -12,7 +12,7 @@ from agent_memory.workspace.core import NOBODY, WorkspaceCore
 from agent_memory.workspace.database.history import Transaction, get_last_seq
 from agent_memory.workspace.database.schema import STEPS
 from agent_memory.workspace.declaration.model import is_snapshot_name
-from agent_memory.workspace.rows.claims import Caller
+from agent_memory.workspace.rows.claims import RowCaller
 from agent_memory.workspace.snapshots import marks
 from agent_memory.workspace.snapshots.contents import ContentStore, build_manifest, is_inside
 from agent_memory.workspace.snapshots.dumps import DumpStore, Held, verify_dump
@@ -84,7 +84,7 @@ class SnapshotStore:
             with self._core.reading() as transaction:
                 before = get_last_seq(transaction.connection, transaction.schema)
             manifest = self._manifest()
-            with self._core.changing(Caller(by)) as transaction:
+            with self._core.changing(RowCaller(by)) as transaction:
                 if (name := get_name(transaction.connection)) is None:
                     return []
                 changed = get_last_seq(transaction.connection, transaction.schema) != before
@@ -105,7 +105,7 @@ class SnapshotStore:
     def _manifest(self) -> dict[str, str]:
         return build_manifest(self._opened.folder, self._patterns, self._contents)
 
-    def owed(self) -> list[str]:
+    def list_owed(self) -> list[str]:
         """Return a sentence for each missing snapshot or copy."""
         with self._opened.database.reading() as connection:
             due = self._core.meta(connection, "due")

@@ -80,7 +80,7 @@ def _finish_step(session: ToolSession, arguments: dict[str, Any]) -> dict[str, A
         answer["phase_done"] = phase
         snapshot = session.workspace.declaration.phase(phase).snapshot
         answer |= {"snapshot": snapshot} if snapshot else {}
-        owed = session.workspace.snapshots.owed() if snapshot else []
+        owed = session.workspace.snapshots.list_owed() if snapshot else []
         answer |= {"warnings": owed} if owed else {}
     return answer
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import AgentMemoryError, LeaseError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.tools.argument_reader import normalize_arguments
-from agent_memory.workspace.rows.claims import Caller, Claim
+from agent_memory.workspace.rows.claims import Claim, RowCaller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -164,11 +164,11 @@ class ToolSession:
     claim: Claim | None = None
     low_seen: int = 0
 
-    def caller(self) -> Caller:
+    def caller(self) -> RowCaller:
         """Return the present reader and writer."""
         of_claim = self.claim.agent if self.claim is not None else None
         is_low = self.low_seen > 0 or self.knows_strangers()
-        return Caller(self.agent or of_claim or UNNAMED, self.owner, self.claim, is_low, self._on_low)
+        return RowCaller(self.agent or of_claim or UNNAMED, self.owner, self.claim, is_low, self._on_low)
 
     def note_low(self, *steps: Step) -> None:
         """Note that steps of low trust were shown."""

@@ -216,7 +216,7 @@ def test_a_page_loses_claims_that_rest_on_a_purged_item_whoever_worded_them() ->
         "- She is paid well. [^1]\n- Boxes go north. [^1] [^2]\n- By hand.\n\n"
         '[^1]: "x" (file, at 0-1, mem-0123456789ab): y\n[^2]: "z" (file, at 0-1, mem-ba9876543210): z\n'
     )
-    hidden = TextHider((), {"mem-0123456789ab"}).hidden(page)
+    hidden = TextHider((), {"mem-0123456789ab"}).hide(page)
     assert "paid well" not in hidden
     assert "mem-0123456789ab" not in hidden
     assert "Boxes go north." in hidden

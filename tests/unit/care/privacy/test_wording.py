@@ -44,7 +44,7 @@ WRITTEN = {
 @check_rows("written", WRITTEN.values(), ids=WRITTEN)
 def test_a_text_is_found_and_hidden_however_it_is_written(written: str) -> None:
     wording, around = TextMatcher([TEXT]), f"Tea. {written} Cake."
-    hidden = wording.hidden(around)
+    hidden = wording.hide(around)
     assert wording.count(around) == 1
     assert len(hidden) == len(around)
     assert hidden.startswith("Tea. ")
@@ -59,7 +59,7 @@ def test_a_text_is_found_and_hidden_however_it_is_written(written: str) -> None:
 )
 def test_other_words_are_left_alone(other: str) -> None:
     wording = TextMatcher(["Ann earns 720"])
-    assert (wording.count(other), wording.hidden(other)) == (
+    assert (wording.count(other), wording.hide(other)) == (
         (1, f"1{BAR * 13}") if other == "1Ann earns 720" else (0, other)
     )
 
@@ -67,7 +67,7 @@ def test_other_words_are_left_alone(other: str) -> None:
 def test_nothing_is_hidden_where_no_text_can_be_told_from_others() -> None:
     wording = TextMatcher(["Tea at 4", ""])
     assert not wording
-    assert wording.hidden("Tea at 4 in the kitchen") == "Tea at 4 in the kitchen"
+    assert wording.hide("Tea at 4 in the kitchen") == "Tea at 4 in the kitchen"
     assert wording.count("Tea at 4") == 0
 
 
@@ -111,9 +111,9 @@ LEADERS = "Chapter 1 " + ". " * 80 + "7"
 @check_rows("text", ["'" * 20, '"' * 19 + "7", "\\" * 16, ". " * 30 + "7", LEADERS])
 def test_what_signs_alone_make_long_hides_no_word_elsewhere(text: str) -> None:
     wording = TextMatcher([text])
-    assert wording.hidden("Chapter 1 tells of 7 cranes.") == "Chapter 1 tells of 7 cranes."
+    assert wording.hide("Chapter 1 tells of 7 cranes.") == "Chapter 1 tells of 7 cranes."
 
 
 def test_a_text_of_words_and_leaders_is_found_as_it_stands() -> None:
-    hidden = TextMatcher([LEADERS]).hidden(f"So: {LEADERS} pages")
+    hidden = TextMatcher([LEADERS]).hide(f"So: {LEADERS} pages")
     assert hidden.replace(BAR, "").split() == ["So:", "pages"]

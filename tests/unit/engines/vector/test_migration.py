@@ -99,7 +99,7 @@ async def test_another_session_follows_the_switch(
     assert other.backend == "vector"
     await other.rollback()
     storage.index.look_after(is_changed=True)
-    await storage.index.settled()
+    await storage.index.wait_settled()
     assert storage.backend == "file"
     assert not storage.index.sync.is_holding
     await other.close()

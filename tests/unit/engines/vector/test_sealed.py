@@ -86,7 +86,7 @@ async def test_moved_by_another_process_it_goes_on_from_what_is_sealed(
     await other.migrate()
     await other.close()
     mine.index.look_after(is_changed=True)
-    await mine.index.settled()
+    await mine.index.wait_settled()
     assert mine.opened.state.sealed is not None
     assert seen(await mine.search(QUESTION)) == seen(before)
     await mine.close()

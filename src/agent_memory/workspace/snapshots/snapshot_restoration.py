@@ -24,7 +24,7 @@ from agent_memory.workspace.database.history import (
     load_row,
 )
 from agent_memory.workspace.database.schema import STEPS, RowState
-from agent_memory.workspace.rows.claims import Caller
+from agent_memory.workspace.rows.claims import RowCaller
 from agent_memory.workspace.snapshots import marks
 from agent_memory.workspace.snapshots.contents import ContentStore, check_places, restore_files
 
@@ -150,7 +150,7 @@ class WorkspaceResumer:
             self._contents.read(content)
         check_places(self._opened.folder, manifest)
         kept_as = self._snapshots.make(self._find_free_name(f"{_BEFORE}-{name}"), by=by).name
-        with self._core.changing(Caller(by)) as transaction:
+        with self._core.changing(RowCaller(by)) as transaction:
             self._snapshots.bring_up_to_date(transaction, kept_as)
             rows = restore_rows(transaction, self._core.declaration, snapshot.seq)
             self._end_claims(transaction)
@@ -191,7 +191,7 @@ class WorkspaceResumer:
         kept_as = self._snapshots.make(
             self._find_free_name(f"{_BEFORE}-{table}-{_build_name(key)}-{phase}"), by=by
         ).name
-        with self._core.changing(Caller(by)) as transaction:
+        with self._core.changing(RowCaller(by)) as transaction:
             self._snapshots.bring_up_to_date(transaction, kept_as)
             steps = self._core.working.steps(transaction)
             attempted = [step for step in steps if step.phase in later and step.attempts]
