@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings.embedder_pair import LANGUAGES
 from agent_memory.embeddings.local import LOCAL, LocalEmbedder
-from agent_memory.embeddings.multilingual import PACKAGE
+from agent_memory.embeddings.multilingual import PACKAGE, MultilingualEmbedder
 from agent_memory.embeddings.openai_api import OPENAI, OpenAIEmbedder
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.errors import ConfigurationError, EmbeddingError
@@ -62,9 +62,10 @@ def make_embedder(settings: ServiceSettings) -> Embedder | None:
     return None if provider.lacking() else provider.make(settings)
 
 
-def can_add_languages(settings: ServiceSettings) -> bool:
-    """Return True if the multilingual model may be added."""
-    return settings.embedder == "local" and not settings.embedding_model and not LANGUAGES.lacking()
+def make_second_embedder(settings: ServiceSettings) -> Embedder | None:
+    """Create the embedder for other languages, or return None."""
+    can_be_added = settings.embedder == "local" and not settings.embedding_model and not LANGUAGES.lacking()
+    return MultilingualEmbedder() if can_be_added else None
 
 
 def lacks_languages(settings: ServiceSettings) -> bool:

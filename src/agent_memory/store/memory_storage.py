@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from agent_memory.embeddings import Embedder, EmbeddingService, LocalEmbedder, VectorCache
 from agent_memory.embeddings.embedder_pair import EmbedderPair
-from agent_memory.embeddings.multilingual import MultilingualEmbedder
-from agent_memory.embeddings.registry import can_add_languages, lacks_languages
+from agent_memory.embeddings.registry import lacks_languages, make_second_embedder
 from agent_memory.encryption import data_key, is_encrypted, key_for, take_keys_from
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError
 from agent_memory.files.layout import AgentFolder, folder_of, remove_derived
@@ -294,8 +293,8 @@ class Files(Generic[R]):
     def _plan_second_model(self, open_records: RecordOpener[R], *, can_replace: bool) -> SecondModelPlan[R] | None:
         """Return the plan of a second embedder, or None."""
         english, foreign = self.embedder, self.second_embedder
-        if english is None and foreign is None and can_add_languages(self.settings):
-            foreign = MultilingualEmbedder()
+        if english is None and foreign is None:
+            foreign = make_second_embedder(self.settings)
         if foreign is None or not self.settings.enable_caching:
             return None
         pair, folder = EmbedderPair(english or LocalEmbedder(), foreign), self.folder

@@ -207,7 +207,7 @@ class SecondModel(Generic[R]):
         return 0.0
 
     def _check_earlier_texts(self) -> float | None:
-        """Check, once for an agent, some texts of those that it had before; return None after the last."""
+        """Check some earlier texts; return None after the last."""
         cache = self._plan.cache
         if self._unchecked is None and cache.has_embedder(self._plan.checked_name):
             return None
@@ -259,7 +259,7 @@ class SecondModel(Generic[R]):
                 store.embeddings.forget(texts)
 
     def _leave_to_next_start(self) -> None:
-        """Stop waiting: the engine's index is of the first embedder until it is rebuilt."""
+        """Stop waiting; the next start rebuilds the engine's index."""
         self._is_next_start = True
         self._ended.set()
 

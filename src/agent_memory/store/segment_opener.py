@@ -288,6 +288,6 @@ def _open_vectors(segment: Segment, identity: EmbedderIdentity | None) -> Sealed
 
 
 def are_embedded(place: Path, identity: EmbedderIdentity) -> bool:
-    """Return True if all segments that a folder lists have vectors of an embedder."""
+    """Return True if all listed segments have vectors of an embedder."""
     names = read_listing(place)[0]
     return bool(names) and all(has_vectors(place / str(name), map(str, identity.members)) for name in names)
