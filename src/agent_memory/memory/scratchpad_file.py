@@ -200,7 +200,8 @@ def _build_item(entry: Memory) -> dict[str, Any]:
         item["tags"] = list(entry.tags)
     if entry.pinned:
         item["pinned"] = True
-    return {**item, "stored": to_text(entry.timestamp)}
+    item["stored"] = to_text(entry.timestamp)
+    return {**item, "project": entry.project} if entry.project else item
 
 
 def _dump_items(items: list[dict[str, Any]]) -> list[str]:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import time_machine
 import yaml
 
 from agent_memory.integrations.hosts.host_hooks import build_hooks
 from agent_memory.integrations.mcp.client_tools import CLIENT_TOOLS
+from agent_memory.integrations.mcp.hooks.turn_files import limit_host
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
@@ -63,8 +65,7 @@ def test_manifests_name_the_version_and_files_that_exist() -> None:
 def test_each_host_calls_every_hook_that_it_can(name: str) -> None:
     text = (PLUGIN / "hooks" / f"{name}.json").read_text()
     commands = set(re.findall(r"agent-memory hook ([a-z-]+)", text))
-    has_end = name != "codex"  # it reports no end of a session, only that of a turn
-    assert commands == set(HOOKS) - (set() if has_end else {"session-end"})
+    assert commands == set(HOOKS)
     host = "claude-code" if name == "hooks" else name
     hooks = json.loads(text)["hooks"]
     assert hooks == {event: [entry] for event, entry in build_hooks(host, ["agent-memory"]).items()}
@@ -105,9 +106,36 @@ def test_hook_loads_little_and_answers_json(root: Path, name: str) -> None:
 
 async def test_long_scratchpad_is_cut_to_its_budget(root: Path) -> None:
     await store(root, *(f"Fact {number} of the ledger: {'long words ' * 20}" for number in range(30)))
-    text = run_hook(root, "session-start")[0]["additional_context"]
+    text = run_hook(root, "session-start")[0]["hookSpecificOutput"]["additionalContext"]
     assert "Fact 29" in text
     assert estimate_tokens(text) <= 600
+
+
+@pytest.mark.parametrize("host", ["claude-code", "codex", "gemini", "cursor"])
+async def test_session_start_has_only_fields_of_the_host(root: Path, host: str) -> None:
+    await store(root, "The team prefers green tea.")
+    answer = run_hook(root, "session-start", "--host", host)[0]
+    assert set(answer) == {"hookSpecificOutput"} | ({"additional_context"} if host == "cursor" else set())
+
+
+async def test_session_start_dates_memories_by_their_storing(root: Path) -> None:
+    with time_machine.travel("2026-03-01 12:00Z"):
+        await store(root, "The team prefers green tea.")
+    text = run_hook(root, "session-start")[0]["hookSpecificOutput"]["additionalContext"]
+    assert "[2026-03-01 note] The team prefers green tea." in text
+
+
+async def test_project_only_session_starts_with_its_projects_memories(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "harbour" / ".git").mkdir(parents=True)
+    await store(root, "The harbour opens at six.", project="harbour")
+    await store(root, "The bakery opens at five.", project="bakery")
+    await store(root, "Nobody starts before four.")
+    limit_host(root, "claude-code", is_project_only=True)
+    given = json.dumps({"session_id": "s", "cwd": str(tmp_path / "harbour"), "source": "startup"})
+    text = run_hook(root, "session-start", given=given)[0]["hookSpecificOutput"]["additionalContext"]
+    assert "The harbour opens at six." in text
+    assert "bakery" not in text
+    assert "four" not in text
 
 
 @pytest.mark.parametrize("given", ["{", "[]", "\x00", ""])

@@ -62,6 +62,7 @@ HOOK_FILES: Final[Mapping[str, HookFile]] = {
             "PostToolUse": ("post-tool-use", ".*"),
             "PreCompact": ("pre-compact", ""),
             "Stop": ("pre-compact", ""),
+            "SessionEnd": ("session-end", ""),
         },
         advice="Codex runs the hooks after you trust them: type /hooks there.",
     ),
@@ -83,7 +84,8 @@ HOOK_FILES: Final[Mapping[str, HookFile]] = {
             "SessionStart": ("session-start", ""),
             "BeforeAgent": ("user-prompt", ""),
             "AfterTool": ("post-tool-use", ".*"),
-            "PreCompress": ("pre-compact", ""),
+            "AfterAgent": ("pre-compact", ""),
+            "PreCompress": ("pre-compact", "manual"),  # it reports an automatic one before each request
             "SessionEnd": ("session-end", ""),
         },
         timeout=10_000,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MAX_NAME: Final = 60
-_OWN_TOOL: Final = re.compile(r"(?:mcp__(?:plugin_agent-memory_)?agent-memory__|mcp_agent-memory_)[a-z]+")
-"""Name of a tool of our server, as hosts write it."""
+_OWN_TOOL: Final = re.compile(r"(?:mcp__(?:plugin_agent-memory_)?agent[-_]memory__|mcp_agent-memory_)[a-z]+")
+"""Name of a tool of our server, as hosts write it; Codex replaces the hyphen."""
 _PATCHED_FILE: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _WRITERS: Final = ("Write", "Delete", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace", "apply_patch")
 _MENTION: Final = re.compile(r"(?<!\S)@(?:\"([^\"\n]+)\"|([^\s\"]*[./][^\s\"]*))")
@@ -34,7 +34,7 @@ _HOST_TOOLS: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("TodoWrite", "write_todos", "update_plan"), ("todo", LOCAL_TOOLS[0])),
 }
 """Name and package of the Amplifier tool that does the same, by the name of a host's own tool."""
-_GEMINI_EVENTS: Final = frozenset({"BeforeAgent", "AfterTool", "PreCompress"})
+_GEMINI_EVENTS: Final = frozenset({"BeforeAgent", "AfterTool", "AfterAgent", "PreCompress"})
 
 UNKNOWN_TOOL: Final = CalledTool("unknown tool", "", None)
 """Tool of a report without a tool name."""

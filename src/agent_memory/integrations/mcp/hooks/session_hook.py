@@ -70,7 +70,7 @@ class SessionHook:
         self._files.note_seen(self._event.host, "hooks")
         if self._files.has_due():
             self._start_capture()
-        answer = build_answer("SessionStart", self._build_context() if consent.is_enabled else "")
+        answer = build_answer(self._build_context() if consent.is_enabled else "", self._event.host)
         if problem := self._files.take_problem():
             sys.stderr.write(f"agent-memory: {problem}\n")
             answer["systemMessage"] = f"agent-memory: {problem}"
@@ -83,7 +83,7 @@ class SessionHook:
         from agent_memory.redaction import SecretRedactor
 
         event, consent = self._event, self._read_consent()
-        prompt = event.prompt if event.is_typed else ""
+        prompt = self._remove_own_context(event.prompt) if event.is_typed else ""
         request = find_storing_request(prompt, self._agent_id)
         is_foreign = not event.is_typed or has_pasted_part(prompt)
         may_hold = consent.is_enabled and self._files.may_hold_text
@@ -161,6 +161,16 @@ class SessionHook:
         folders = find_own_folders(str(self._root), self._agent_id)
         return ConsentState(ConsentFiles(host=self._event.host).read(folders, self._event.folder))
 
+    def _remove_own_context(self, prompt: str) -> str:
+        """Return a prompt without the text of `start_session`.
+
+        `gemini -p` reports it as the first part of the prompt.
+        """
+        if self._event.host != "gemini" or not prompt.startswith("<hook_context>"):
+            return prompt
+        context = self._build_context().replace("<", "&lt;").replace(">", "&gt;")  # as Gemini CLI does
+        return prompt.removeprefix(f"<hook_context>{context}</hook_context>\n\n")
+
     def _build_context(self) -> str:
         """Return the scratchpad as text, empty without one.
 
@@ -235,15 +245,15 @@ def run_hook(arguments: Sequence[str]) -> int:
     return 0
 
 
-def build_answer(event: str, text: str) -> dict[str, Any]:
-    """Return the answer of a hook in the forms of all hosts.
+def build_answer(text: str, host: str) -> dict[str, Any]:
+    """Return the answer at the start of a session.
 
-    Claude Code, Codex and Gemini CLI read `hookSpecificOutput`, Cursor `additional_context`.
+    Cursor reads `additional_context`, the others `hookSpecificOutput`. Codex refuses fields that it does not know.
     """
     if not text:
         return {}
-    output = {"hookEventName": event, "additionalContext": text}
-    return {"hookSpecificOutput": output, "additional_context": text}
+    output = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
+    return {**output, "additional_context": text} if host == "cursor" else output
 
 
 def choose_hook_agent(root: Path) -> str:
@@ -271,8 +281,10 @@ def _find_handler(name: str) -> Callable[[SessionHook], dict[str, Any]]:
 def _build_memory(agent_id: str, entry: dict[str, Any]) -> Any:
     from agent_memory.models import Memory
 
-    names = ("id", "content", "category", "tags", "pinned", "timestamp")
-    return Memory.model_validate({"agent_id": agent_id, **{name: entry[name] for name in names if name in entry}})
+    names = ("id", "content", "category", "tags", "pinned")
+    fields = {name: entry[name] for name in names if name in entry}
+    stored = {"timestamp": entry["stored"]} if "stored" in entry else {}
+    return Memory.model_validate({"agent_id": agent_id, **fields, **stored})
 
 
 def _read_option(arguments: Sequence[str], name: str) -> str:
