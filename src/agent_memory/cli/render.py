@@ -306,8 +306,10 @@ def _embedder(screen: OutputScreen, embedder: dict[str, Any]) -> None:
         if embedder.get(why):
             row(screen, "", str(embedder[why]))
     if languages := embedder.get("languages"):
-        left = f", {languages['pending']:,} of {languages['records']:,} memories left" if languages["records"] else ""
-        row(screen, "", f"a model for other languages is being added{left}")
+        remaining = (
+            f", {languages['pending']:,} of {languages['records']:,} memories left" if languages["records"] else ""
+        )
+        row(screen, "", f"a model for other languages is being added{remaining}")
 
 
 def _health(screen: OutputScreen, health: dict[str, Any]) -> None:

@@ -133,8 +133,8 @@ class VectorCache:
             return {}
         if identity.parts:
             vectors_by_part = [self.get_many(part, wanted) for part in identity.parts]
-            known = wanted.intersection(*vectors_by_part)
-            return {key: concatenate_vectors([vectors[key] for vectors in vectors_by_part]) for key in known}
+            complete = wanted.intersection(*vectors_by_part)
+            return {key: concatenate_vectors([vectors[key] for vectors in vectors_by_part]) for key in complete}
         rows = RowCodec(self._key())
         names = {rows.get_name(key) for key in wanted}
         encoded_rows = self._attempt(lambda database: _select(database, str(identity), names)) or []

@@ -16,6 +16,7 @@ from agent_memory.embeddings.local import LOCAL
 from agent_memory.embeddings.multilingual import PACKAGE, MultilingualEmbedder
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.files.vectors import concatenate_vectors
+from agent_memory.language.languages import is_other_language
 from agent_memory.language.questions import is_foreign
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ FOREIGN_SHARE: Final = 0.85
 
 On XQuAD from five languages to English, MRR is .859 (.837 with .64, .861 by the multilingual model alone). On 30 own
 pairs it is .944 (.471 with reciprocal ranks: the list of MiniLM is noise)."""
+_SURPLUS: Final = 2
+"""Function words of another language beyond those of English in a question of that language. Of 2,800 English questions
+none has as many; of German ones on XQuAD .89 are recognized (.80 by question words alone)."""
 THRESHOLD: Final = 0.12
 """Least cosine of a hit by its embeddings alone. On facts.jsonl 98 % of the answers are above it and 17 % of everything
 else."""
@@ -92,7 +96,8 @@ class EmbedderPair(Embedder):
         """
         import numpy as np  # nothing slow at import
 
-        share = FOREIGN_SHARE if is_foreign(text) else ENGLISH_SHARE
+        is_english = not (is_foreign(text) or is_other_language(text, _SURPLUS))
+        share = ENGLISH_SHARE if is_english else FOREIGN_SHARE
         shares = (1 - share, share)
         pairs = zip(self.parts, shares, strict=True)
         query: Vector = np.concatenate([share * part.embed_query(text) for part, share in pairs])

@@ -27,7 +27,7 @@ _MOST_CHARS: Final = 4000
 """Characters of a text that are read."""
 _ALWAYS: Final = "en"
 _SURE: Final = 3
-"""Surplus of function words of another language that is no accident: English notes hold names and commands. None of
+"""Surplus of function words of another language that is not accidental: English notes hold names and commands. None of
 3,300 English notes and turns is taken for another language."""
 
 
@@ -68,16 +68,16 @@ def guess_languages(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([_ALWAYS, *likely] if script == "latin" else [*likely, _ALWAYS]))
 
 
-def is_other_language(text: str) -> bool:
+def is_other_language(text: str, surplus: int = _SURE) -> bool:
     """Return True if a text is surely in another language than English.
 
-    It is mostly in another script than Latin, or has several more function words of another language than of English.
+    It is mostly in another script than Latin, or has `surplus` more function words of another language than of English.
     """
     letters = [char for char in text[:_MOST_CHARS] if char.isalpha()]
     if 2 * sum(char >= LATIN_END for char in letters) > len(letters):
         return True
     hits = _count_function_words(text, "latin")
-    return max(hits.values()) - hits[_ALWAYS] >= _SURE
+    return max(hits.values()) - hits[_ALWAYS] >= surplus
 
 
 def _count_function_words(text: str, script: str) -> dict[str, int]:

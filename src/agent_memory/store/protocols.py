@@ -346,8 +346,10 @@ def describe_weakness(results: SearchResults, state: Mapping[str, Any]) -> str |
     if (languages := state.get("languages")) is not None:
         if languages.get("next_start"):
             return "Only English is searched by meaning: the model for other languages is used from the next start on."
-        left = f" ({languages['pending']:,} of {languages['records']:,} memories left)" if languages["records"] else ""
-        sentence = f"Only English is searched by meaning: a model for other languages is being added{left}."
+        remaining = (
+            f" ({languages['pending']:,} of {languages['records']:,} memories left)" if languages["records"] else ""
+        )
+        sentence = f"Only English is searched by meaning: a model for other languages is being added{remaining}."
         return f"{sentence} It failed: {languages['problem']}" if languages.get("problem") else f"{sentence} {_SOON}"
     return None
 

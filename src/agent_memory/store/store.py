@@ -95,7 +95,7 @@ class Store(Generic[R]):
         state: Records as of the last `refresh`.
         embeddings: Vectors of their texts; set by the backend that opens the store.
         upkeep: Work on the index between calls, None for none; set by the backend that opens the store.
-        second_model: Back-fill of a second embedder, None where there is none to add; set like `upkeep`.
+        second_model: Back-fill of a second embedder, None if not needed; set like `upkeep`.
         asked_for_vectors: True once the vectors of all sealed records without vectors were asked for.
         is_pruned: True once the vectors of deleted records were removed from the cache.
     """

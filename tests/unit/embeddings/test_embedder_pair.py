@@ -36,7 +36,12 @@ def test_pair_vectors_are_unit_vectors(pair: EmbedderPair) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "share"), [("Who sleeps with the cat?", ENGLISH_SHARE), ("Кто спит?", FOREIGN_SHARE)]
+    ("question", "share"),
+    [
+        ("Who sleeps with the cat?", ENGLISH_SHARE),
+        ("Кто спит?", FOREIGN_SHARE),
+        ("Für wen spielte John Elway im Super Bowl?", FOREIGN_SHARE),
+    ],
 )
 def test_pair_query_favours_the_model_of_its_language(pair: EmbedderPair, question: str, share: float) -> None:
     lengths = [np.linalg.norm(part) for part in np.split(pair.embed_query(question), [64])]
