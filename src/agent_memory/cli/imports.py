@@ -85,7 +85,8 @@ async def import_(  # noqa: PLR0913 - the options of a command
     else:
         tree.me, tree.date_order, tree.columns = me, dates, _parse_columns(columns or "")
         source = Path(file) if pasted is None else pasted
-        await import_source(run, tree, ImportChoices(source, form, dry_run=dry_run, yes=yes, review=review))
+        with tree:
+            await import_source(run, tree, ImportChoices(source, form, dry_run=dry_run, yes=yes, review=review))
 
 
 def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceTree | None":

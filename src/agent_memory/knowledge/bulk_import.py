@@ -259,13 +259,16 @@ class BulkImport:
             sample = await asyncio.to_thread(take_sample, file, tree)
             chosen = choose_format(sample, form)
             if chosen is None:
-                plan.problems.extend([(file.name, "damaged_file")] if sample.is_damaged() else [])
-                plan.left_out.extend([file.name] if not sample.is_damaged() else [])
+                damage = sample.find_damage()
+                plan.problems.extend([(file.name, damage)] if damage else [])
+                plan.left_out.extend([] if damage else [file.name])
                 return
             plan.files.append((chosen, file))
-            parts = read_parts(chosen, file, tree)
+            parts, is_empty = read_parts(chosen, file, tree), True
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
                 await self._plan_part(plan, chosen.name, file, part, context)
+                is_empty = False
+            plan.left_out += [file.name] if is_empty else []
         except ValidationError as error:
             plan.problems.append((file.name, error.code))
         except UNREADABLE:

@@ -99,10 +99,12 @@ class FileSample:
         """Return True if a record has one of these keys."""
         return any(isinstance(record, dict) and not keys.isdisjoint(record) for record in self.records)
 
-    def is_damaged(self) -> bool:
-        """Return True for a JSON file without a readable record."""
-        is_json = self.file.suffix in _LINES | {".json"}
-        return is_json and self.file.size > 0 and all(record is None for record in self.records)
+    def find_damage(self) -> str:
+        """Return why a JSON file has no readable record, or ""."""
+        is_read = not self.records or any(record is not None for record in self.records)
+        if is_read or self.file.suffix not in _LINES | {".json"}:
+            return ""
+        return "not_text" if "\ufffd" in self.text else "damaged_file"
 
     def is_own_export(self) -> bool:
         """Return True if the records have IDs of this program."""
@@ -238,9 +240,11 @@ def _is_list(sample: FileSample) -> bool:
 
 
 def _is_graph(sample: FileSample) -> bool:
+    records = [record for record in sample.records if isinstance(record, dict)]
     return any(
-        isinstance(record, dict) and {"entityType", "relationType"} & record.keys() and record.get("type")
-        for record in sample.records
+        {"entities", "relations"} <= record.keys()
+        or ({"entityType", "relationType"} & record.keys() and record.get("type"))
+        for record in records
     )
 
 
@@ -259,6 +263,12 @@ def _has_memories(key: str, value: object = None) -> Callable[[FileSample], bool
 def _has_table(table: str, columns: frozenset[str]) -> Callable[[FileSample], bool]:
     """Return a test for an SQLite file with a table."""
     return lambda sample: sample.text.startswith(SQLITE_START) and has_table(sample.file, table, columns)
+
+
+def _has_conversations(key: str) -> Callable[[FileSample], bool]:
+    """Return a test for conversations with a key, also inside an object."""
+    is_packed = _has_keys("conversations", key)
+    return lambda sample: sample.has_record(frozenset({key})) or is_packed(sample)
 
 
 def _is_slack(sample: FileSample) -> bool:
@@ -285,7 +295,9 @@ def _is_telegram(sample: FileSample) -> bool:
         isinstance(record, dict) and isinstance(chats := record.get("chats"), dict) and "list" in chats
         for record in sample.records
     )
-    return is_full or any(_has_keys("messages", key)(sample) for key in ("from_id", "text_entities", "actor_id"))
+    return is_full or any(
+        _has_keys("messages", key)(sample) for key in ("from_id", "text_entities", "actor_id", "date_unixtime")
+    )
 
 
 def _has_keys(*keys: str) -> Callable[[FileSample], bool]:
@@ -306,8 +318,8 @@ def _is_mem0(sample: FileSample) -> bool:
 
 
 FORMATS: Final = (
-    ImportFormat("chatgpt", lambda sample: sample.has_record(frozenset({"mapping"})), read_conversations),
-    ImportFormat("claude", lambda sample: sample.has_record(frozenset({"chat_messages"})), read_conversations),
+    ImportFormat("chatgpt", _has_conversations("mapping"), read_conversations),
+    ImportFormat("claude", _has_conversations("chat_messages"), read_conversations),
     ImportFormat("claude", lambda sample: sample.has_record(MEMORY_KEYS), read_claude_memories),
     ImportFormat("claude", lambda sample: sample.has_record(PROJECT_KEYS), read_claude_projects),
     ImportFormat("gemini", lambda sample: any(map(is_gemini_activity, sample.records)), read_gemini),

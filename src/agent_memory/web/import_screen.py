@@ -77,9 +77,9 @@ async def _view_upload(page: PageSession, upload_id: str, options: Mapping[str, 
     asked = _check_options({name: options.get(name, "") for name in _OPTIONS})
     path = page.uploads.get_path(upload_id)
     try:
-        tree = await asyncio.to_thread(_open_upload, path, asked)
-        async with page.open_knowledge() as knowledge:
-            plan = await BulkImport(knowledge, service, page.caller).plan(tree, None, int)
+        with await asyncio.to_thread(_open_upload, path, asked) as tree:
+            async with page.open_knowledge() as knowledge:
+                plan = await BulkImport(knowledge, service, page.caller).plan(tree, None, int)
     except ValidationError:
         page.uploads.delete_all()
         raise
@@ -132,8 +132,7 @@ async def store_upload(page: PageSession, form: PageForm) -> ActResult:
     service, upload_id = await page.open(), form.get_text("upload")
     asked = _check_options({name: form.get_text(name) for name in _OPTIONS})
     caller = replace(page.caller, session_id=new_import_session())
-    with page.uploads.claim_path(upload_id) as path:
-        tree = await asyncio.to_thread(_open_upload, path, asked)
+    with page.uploads.claim_path(upload_id) as path, await asyncio.to_thread(_open_upload, path, asked) as tree:
         async with page.open_knowledge() as knowledge:
             bulk = BulkImport(knowledge, service, caller)
             plan = await bulk.plan(tree, None, int)

@@ -229,6 +229,8 @@ def _branch(nodes: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
     if last not in nodes:
         last = _last_leaf(nodes)
     parents = {key: _name(node.get("parent")) for key, node in nodes.items() if isinstance(node, dict)}
+    if not any(parents.values()):  # a simplified export
+        return [nodes[key] for key in parents]
     return [nodes[key] for key in reversed(_list_ancestors(parents, last))]
 
 
@@ -379,11 +381,14 @@ def fill_times(part: FileConversation, changed_at: datetime | None) -> FileConve
     """Return a conversation with a time for each turn.
 
     Args:
-        part: Conversation; its own time is that of turns without one.
+        part: Conversation; its own time, or that of its first dated turn, is that of turns without one.
         changed_at: Time of the last change of its file, or None.
     """
-    said_at = part.said_at or changed_at
-    more = {} if part.said_at else {FILE_TIME: True}
+    stated = part.said_at
+    if stated is None and not isinstance(part.turns, StreamedTurns):
+        stated = next((turn.said_at for turn in part.turns if turn.said_at), None)
+    said_at = stated or changed_at
+    more = {} if stated else {FILE_TIME: True}
 
     def fill(turn: ReceivedTurn) -> ReceivedTurn:
         return turn if turn.said_at else replace(turn, said_at=said_at, metadata={**turn.metadata, **more})

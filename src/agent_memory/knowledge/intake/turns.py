@@ -23,7 +23,10 @@ _TURNS_AT_ONCE: Final = 100
 _CHARACTERS_AT_ONCE: Final = 1 << 16
 """Turns and characters of one change: a damaged line of the journal loses no more than these."""
 _MILLISECONDS: Final = 1e11
-"""Seconds since 1970 are fewer than this until the year 5138; what is more counts milliseconds."""
+"""Seconds since 1970 are fewer than this until the year 5138; what is more counts milliseconds, or smaller parts."""
+_MOST_NANOSECONDS: Final = 1e20
+_SECONDS: Final = re.compile(r"-?\d{9,10}(?:\.\d+)?|\d{13}|\d{16}|\d{19}")
+"""Number of seconds or of their parts, as a text."""
 ROLES: Final = {
     "human": "user", "user": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant", "tool": "tool",
     "function": "tool", "system": "system", "developer": "system",
@@ -339,8 +342,13 @@ def parse_moment(value: Any) -> datetime | None:
     An offset is kept; a time without one stays without.
     """
     try:
+        if isinstance(value, str) and _SECONDS.fullmatch(value.strip()):
+            value = float(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return from_seconds(value / 1000 if abs(value) > _MILLISECONDS else value)
+            is_moment = abs(value) < _MOST_NANOSECONDS  # False for NaN
+            while is_moment and abs(value) > _MILLISECONDS:
+                value /= 1000
+            return from_seconds(value) if is_moment else None
         if isinstance(value, str) and value.strip():
             moment = datetime.fromisoformat(value.strip())
             return moment if as_utc(moment) else None

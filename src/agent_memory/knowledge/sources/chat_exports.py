@@ -21,7 +21,7 @@ from agent_memory.knowledge.intake.turns import (
 )
 from agent_memory.knowledge.sources.documents.html_text import read_html
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, cut_statements
-from agent_memory.knowledge.sources.json_records import iter_elements
+from agent_memory.knowledge.sources.json_records import iter_elements, read_list
 from agent_memory.models import as_utc, to_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ _PROMPTED: Final = "Prompted "
 def read_conversations(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     """Yield the conversations of an export, one at a time."""
     was_broken = False
-    for record in iter_elements(file):
+    fields, listed = read_list(file, "conversations")
+    for record in listed if fields else iter_elements(file):
         place = f"conversation {record.number}"
         try:
             parts = None if record.is_broken else read_export([record.value], tree.name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
-from agent_memory.knowledge.intake.turns import parse_moment, repair_text
+from agent_memory.knowledge.intake.turns import parse_moment, repair_text, to_mapping
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, strip_bullet
 from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
 from agent_memory.models.memory import CATEGORIES
@@ -51,9 +51,7 @@ def _list(value: Any) -> list[Any]:
 def read_graph(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
     """Yield observations of a `memory.jsonl` as facts, relations as documents."""
     relations: list[dict[str, str]] = []
-    for record in iter_lines(file):
-        value, place = record.value, f"line {record.number}"
-        kind = value.get("type") if isinstance(value, dict) else None
+    for place, kind, value in _iter_graph(file):
         if kind == "entity" and isinstance(value.get("name"), str):
             yield from _read_entity(value, place)
         elif kind == "relation" and all(isinstance(value.get(key), str) for key in ("from", "to", "relationType")):
@@ -62,6 +60,18 @@ def read_graph(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # n
             yield SkippedPart(place)
     for start in range(0, len(relations), _RELATIONS_AT_ONCE):
         yield build_relations(relations[start : start + _RELATIONS_AT_ONCE])
+
+
+def _iter_graph(file: SourceFile) -> Iterator[tuple[str, Any, Any]]:
+    """Yield place, type and value of a graph's entries."""
+    graph = next(iter_elements(file)).value
+    if not isinstance(graph, dict) or "entities" not in graph:
+        for record in iter_lines(file):
+            yield f"line {record.number}", to_mapping(record.value).get("type"), record.value
+        return
+    for kind, key in (("entity", "entities"), ("relation", "relations")):
+        for number, value in enumerate(_list(graph.get(key)), 1):
+            yield f"{kind} {number}", kind if isinstance(value, dict) else None, value
 
 
 def _read_entity(value: Mapping[str, Any], place: str) -> Iterator[ImportPart]:

@@ -47,7 +47,7 @@ class JsonRecord:
 def iter_lines(file: SourceFile) -> Iterator[JsonRecord]:
     """Yield the lines of a JSON lines file, except blank ones."""
     number = 0
-    with file.open_stream() as stream:
+    with file.open_utf8() as stream:
         while line := stream.readline(MAX_RECORD_BYTES):
             number += 1
             is_cut = len(line) == MAX_RECORD_BYTES and not line.endswith(b"\n")
@@ -74,7 +74,7 @@ def iter_elements(file: SourceFile) -> Iterator[JsonRecord]:
 
     Memory is bounded by the largest element. After a broken one the next that begins with the same key is found.
     """
-    with file.open_stream() as stream:
+    with file.open_utf8() as stream:
         yield from _ElementReader(stream).iter_records()
 
 
@@ -87,13 +87,13 @@ def read_list(file: SourceFile, key: str) -> tuple[dict[str, Any], Iterator[Json
         file: JSON file with one object.
         key: Name of the list in the object.
     """
-    with file.open_stream() as stream:
+    with file.open_utf8() as stream:
         fields, _ = _ElementReader(stream).read_fields(key)
     return fields, _iter_list(file, key)
 
 
 def _iter_list(file: SourceFile, key: str) -> Iterator[JsonRecord]:
-    with file.open_stream() as stream:
+    with file.open_utf8() as stream:
         reader = _ElementReader(stream)
         if reader.read_fields(key)[1]:
             yield from reader.iter_list(ends_at=b"]")
@@ -101,7 +101,10 @@ def _iter_list(file: SourceFile, key: str) -> Iterator[JsonRecord]:
 
 def _parse(number: int, content: bytes) -> JsonRecord:
     try:
-        return JsonRecord(number, json.loads(content), size=len(content))
+        value = json.loads(content)
+        if isinstance(value, str) and value.startswith("{"):  # packed twice
+            value = json.loads(value)
+        return JsonRecord(number, value, size=len(content))
     except (ValueError, RecursionError):
         return JsonRecord(number, is_broken=True, size=len(content))
 

@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Literal
+from typing import IO, TYPE_CHECKING, Final, Literal, Self, cast
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import open_to_read, translated
@@ -40,6 +40,7 @@ _RULE_FOLDERS: Final = frozenset({
     ".claude", ".clinerules", ".codex", ".cursor", ".gemini", ".github", ".roo", ".windsurf",
 })  # fmt: skip
 _RULE_FILES: Final = frozenset({".clinerules", ".cursorrules", ".windsurfrules"})
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _VAULT: Final = ".obsidian"
 _ZIPPED: Final = frozenset({".docx", ".epub", ".odt", ".pages", ".pptx", ".xlsx"})
 """Suffixes of documents that are archives."""
@@ -81,9 +82,7 @@ class SourceFile:
     def read_start(self, size: int) -> str:
         """Return the text of the first bytes; undecodable ones are replaced."""
         with self.open_stream() as stream:
-            content = stream.read(size)
-        is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        return content.decode("utf-16" if is_utf16 else "utf-8-sig", "replace")
+            return _decode(stream.read(size), "replace")
 
     def read_text(self) -> str:
         """Return the whole text.
@@ -97,13 +96,25 @@ class SourceFile:
             raise ValidationError(
                 f"{self.name} has more than {MAX_TEXT_BYTES >> 20} MB.", code="too_long", recovery="Split the file."
             )
-        is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         try:
-            return content.decode("utf-16" if is_utf16 else "utf-8-sig").replace("\r\n", "\n")
+            return _decode(content, "strict")
         except UnicodeDecodeError:
             raise ValidationError(
                 f"{self.name} is not a text in UTF-8.", code="not_text", recovery="Save the file as UTF-8."
             ) from None
+
+    def open_utf8(self) -> IO[bytes]:
+        """Open the content; UTF-16 is recoded."""
+        with self.open_stream() as stream:
+            is_utf16 = stream.read(len(_UTF16[0])).startswith(_UTF16)
+        stream = self.open_stream()
+        return cast("IO[bytes]", codecs.EncodedFile(stream, "utf-8", "utf-16", "replace")) if is_utf16 else stream
+
+
+def _decode(content: bytes, errors: str) -> str:
+    """Return a text with the line breaks of Unix."""
+    text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig", errors)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @dataclass(slots=True)
@@ -140,6 +151,7 @@ class SourceTree:
         date_order: Order of day and month in chats, or None to detect it.
         columns: Names of columns by what they hold.
         is_live: True for logs of sessions that may run: an unfinished last line is left for later.
+        archive: Archive of the files, open until `close`; or None.
     """
 
     name: str
@@ -151,6 +163,19 @@ class SourceTree:
     date_order: Literal["dmy", "mdy"] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     is_live: bool = False
+    archive: zipfile.ZipFile | None = None
+
+    def __enter__(self) -> Self:
+        """Return the tree, which closes at the end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the archive; its files cannot be read any more."""
+        if self.archive is not None:
+            self.archive.close()
 
     def find_linked(self, file: SourceFile, target: str) -> SourceFile | None:
         """Return the file that another one names, inside this import only."""
@@ -236,22 +261,24 @@ def is_shown(name: str, hidden: frozenset[str]) -> bool:
 
 
 def _open_archive(path: Path) -> SourceTree:
-    tree = SourceTree(path.name)
     try:
-        archive = zipfile.ZipFile(path)  # open as long as its members: each opening reads the whole directory again
+        archive = zipfile.ZipFile(path)  # open as long as its tree: each opening reads the whole directory again
     except (*UNREADABLE, ValueError) as error:
         raise ValidationError(
             f"{path.name} is a broken archive: {error}; nothing was imported.",
             code="damaged_file",
             recovery="Download it again.",
         ) from None
-    members = archive.infolist()
-    tree.is_vault = any(_VAULT in member.filename.split("/") for member in members)
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    tree = SourceTree(path.name, is_vault=any(_VAULT in member.filename.split("/") for member in members))
+    tree.archive = archive
     for member in members:
-        *folders, base = member.filename.split("/")
-        if not base or not is_shown(base, _RULE_FILES) or not all(is_shown(name, _RULE_FOLDERS) for name in folders):
+        name = _name_member(member)
+        *folders, base = name.split("/")
+        if not is_shown(base, _RULE_FILES) or not all(is_shown(folder, _RULE_FOLDERS) for folder in folders):
             continue
-        name = posixpath.normpath(member.filename).lstrip("./")
+        if name in tree.files:
+            name = posixpath.join(*folders, f"{len(tree.files)}-{base}")
         if len(tree.files) == MAX_FILES:
             tree.refused.append(SkippedPart(name, "too_many"))
             break
@@ -260,6 +287,11 @@ def _open_archive(path: Path) -> SourceTree:
         else:
             tree.files[name] = _open_member(archive, member, name)
     return tree
+
+
+def _name_member(member: zipfile.ZipInfo) -> str:
+    """Return the path of a member below the archive, with `/`."""
+    return posixpath.normpath("/" + member.filename.replace("\\", "/").lstrip("/"))[1:]
 
 
 def _check_member(member: zipfile.ZipInfo) -> str:

@@ -218,7 +218,7 @@ def _read_csv_row(row: Mapping[str, str], columns: Mapping[str, str], place: str
     if not values["text"]:
         return SkippedPart(place, "no_text")
     date = values.get("date", "")
-    said_at = parse_moment(float(date) if date.replace(".", "", 1).isdigit() else date)
+    said_at = parse_moment(date)
     used = {name for key, name in columns.items() if key != "date" or said_at}
     used -= set() if values.get("category", "") in CATEGORIES else {columns.get("category", "")}
     metadata = {name: value for name, value in row.items() if name and name not in used and value.strip()}

@@ -49,7 +49,7 @@ def read_mails(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # n
     for number, content in enumerate(_split_mails(file), 1):
         place = f"mail {number}"
         try:
-            parts = _read_mail(content, file.base_name, place)
+            parts = _read_mail(content, file.base_name, place) if content else [SkippedPart(place, "too_long")]
         except Exception:  # noqa: BLE001 - the parser of Python raises anything at odd fields; the mail is named
             parts = [SkippedPart(place)]
         yield from parts
@@ -72,18 +72,21 @@ def _read_mail(content: bytes, name: str, place: str) -> list[ImportPart]:
 
 
 def _split_mails(file: SourceFile) -> Iterator[bytes]:
-    """Yield the mails of a mailbox, or the one of another file."""
-    lines, is_gap = list[bytes](), True
+    """Yield the mails of a file, empty for too large ones."""
+    lines, size, is_gap = list[bytes](), 0, True
     with file.open_stream() as stream:
-        for line in stream:
+        while line := stream.readline(MAX_TEXT_BYTES):
             if file.suffix == ".mbox" and is_gap and line.startswith(b"From "):
-                if lines:
+                if size:
                     yield b"".join(lines)
-                lines = []
+                lines, size = [], 0
             else:
+                size += len(line)
                 lines.append(line)
+                if size > MAX_TEXT_BYTES:
+                    lines.clear()
             is_gap = not line.strip()
-    if lines:
+    if size:
         yield b"".join(lines)
 
 

@@ -109,7 +109,7 @@ def _read_slack_message(
     user_id = str(message.get("user") or "")
     is_bot = bool(message.get("bot_id") or message.get("subtype") == "bot_message")
     names = [*users.get(user_id, ()), shown.get("display_name"), shown.get("real_name"), message.get("username")]
-    said_at = parse_moment(_to_number(message.get("ts")))
+    said_at = parse_moment(message.get("ts"))
     return people.make_turn(_render_slack(message["text"], users), [*names, user_id], said_at, is_own=not is_bot)
 
 
@@ -136,13 +136,6 @@ def _render_slack(text: str, users: Mapping[str, list[str]]) -> str:
         return f"{label} ({target})" if label and label != target else target
 
     return html.unescape(_SLACK_TOKEN.sub(replace, repair_text(text)))
-
-
-def _to_number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
 
 
 # -- Telegram ---------------------------------------------------------------------------------------------------------
@@ -196,7 +189,7 @@ def _read_telegram_message(message: Mapping[str, Any], text: str, people: _Perso
     """Return the turn of a message; forwarded words are of their author."""
     is_own = not any(key in message for key in ("forwarded_from", "saved_from", "via_bot"))
     speaker = message.get("from") if is_own else message.get("forwarded_from") or message.get("saved_from")
-    said_at = parse_moment(_to_number(message.get("date_unixtime"))) or parse_moment(message.get("date"))
+    said_at = parse_moment(message.get("date_unixtime")) or parse_moment(message.get("date"))
     return people.make_turn(text, [speaker], said_at, is_own=is_own)
 
 

@@ -10,8 +10,10 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
+from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.drafts import PERSON, ReceivedTurn
 from agent_memory.knowledge.intake.turns import FileConversation, clean_speaker, repair_text
+from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,19 +21,31 @@ if TYPE_CHECKING:
 DateOrder = Literal["dmy", "mdy"]
 _NOTICE: Final = "\u200e"
 """Mark before a notice of the program, such as an omitted picture."""
+_BEFORE_NOON: Final = ("am", "πμ", "قظ", "ص", "पूर्वाह्न", "मपू", "pg", "sa", "de", "上午", "凌晨", "早上", "午前", "오전")
+_AFTER_NOON: Final = ("pm", "μμ", "بظ", "م", "अपराह्न", "मउ", "ptg", "ch", "du", "下午", "中午", "晚上", "午後", "오후")
+"""Marks of the halves of a day in the locales of Unicode, without dots."""
+_DOTTED: Final = r"\.?\s?"
+_HALF: Final = "|".join(_DOTTED.join(map(re.escape, mark)) for mark in _BEFORE_NOON + _AFTER_NOON)
+_TURN: Final = r"[\u200e\u200f]?"
+"""Invisible mark of the direction of writing."""
 _STAMP: Final = re.compile(
-    r"[\u200e\u200f]?(?P<open>\[)?(?P<first>\d{1,4})(?P<mark>[./-])(?P<second>\d{1,2})[./-](?P<third>\d{1,4})\.?,?\s+"
-    r"(?P<before>上午|下午|午前|午後|오전|오후)?\s?(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?:[:.](?P<seconds>\d\d))?"
-    r"(?:\s?(?P<half>[AaPp])\.?\s?[Mm]\b\.?)?(?(open)\]\s|\s-\s)(?P<rest>.*)"
+    rf"{_TURN}(?P<open>\[)?(?P<first>\d{{1,4}}){_TURN}(?P<mark>[./-])\s?(?P<second>\d{{1,2}}){_TURN}[./-]\s?"
+    rf"(?P<third>\d{{1,4}})\.?(?:\s(?:à|às|г\.|kl\.|klo|um))?[,،]?\s+"  # noqa: RUF001 - Bulgarian
+    rf"(?P<before>{_HALF})?\s?(?P<hour>\d{{1,2}})(?:[:.]|\sh\s)(?P<minute>\d\d)(?:[:.](?P<seconds>\d\d))?"
+    rf"(?:\s?(?P<half>{_HALF})\.?|\s(?:Uhr|ч\.))?(?(open)\]\s|\s-\s)(?P<rest>.*)",
+    re.IGNORECASE,
 )
 """Date, time and the rest of a line: `3/2/26, 9:15 AM - Ines: words`, or with brackets."""
+_TIME_FIRST: Final = re.compile(r"^(\[?)(\d{1,2}:\d\d(?::\d\d)?),? (\d{1,2}[./-]\d{1,2}[./-]\d{2,4})(?=\]| -)")
 _SPEAKER: Final = re.compile(r'(?P<name>[^:"“”]{1,100}): ?(?P<words>.*)')
 _PLACEHOLDER: Final = re.compile(r"<[^<>]+>")
 _EDITED: Final = re.compile(r"\s{0,4}\u200e<[^<>]+>$")
-_AFTERNOON: Final = frozenset({"下午", "午後", "오후", "p", "P"})
 _LEAST_TURNS: Final = 2
 _SEEN_LINES: Final = 40
 _MONTHS: Final = 12
+_BUDDHIST_YEARS: Final = 543
+"""Years that the calendar of Thailand is ahead."""
+_FIRST_YEAR: Final = 1900
 
 
 @dataclass(slots=True)
@@ -51,8 +65,13 @@ class _StampedLine:
 def is_whatsapp(text: str) -> bool:
     """Return True if a text begins like an exported chat."""
     lines = [line for line in islice(text.split("\n"), _SEEN_LINES) if line.strip()]
-    stamped = [match for line in lines if (match := _STAMP.match(line)) and _SPEAKER.fullmatch(match["rest"])]
-    return bool(lines) and _STAMP.match(lines[0]) is not None and len(stamped) >= _LEAST_TURNS
+    stamped = [match for line in lines if (match := _match_stamp(line)) and _SPEAKER.fullmatch(match["rest"])]
+    return bool(lines) and _match_stamp(lines[0]) is not None and len(stamped) >= _LEAST_TURNS
+
+
+def _match_stamp(line: str) -> re.Match[str] | None:
+    """Return the stamp of a line, also with its time first."""
+    return _STAMP.match(_TIME_FIRST.sub(r"\1\3, \2", line.rstrip("\r")))
 
 
 def read_whatsapp(text: str, name: str, *, me: str = "", order: DateOrder | None = None) -> FileConversation:
@@ -81,8 +100,10 @@ def read_whatsapp(text: str, name: str, *, me: str = "", order: DateOrder | None
             code="ambiguous_dates",
             recovery="Add --dates dmy or --dates mdy.",
         )
-    note = "" if order else _describe_order(lines, found_order)
     turns = [_make_turn(line, found_order, is_user=line.speaker == me) for line in lines]
+    note = "" if order else _describe_order(lines, found_order)
+    if unread := sum(turn.said_at is None for turn in turns):
+        note = f"the times of {counted(unread, 'message')} could not be read"
     begun = "\n".join((lines[0].match[0], lines[0].speaker)) if lines else ""
     key = hashlib.sha256(begun.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     said_at = next((turn.said_at for turn in turns if turn.said_at), None)
@@ -101,7 +122,7 @@ def _list_lines(text: str) -> Iterator[_StampedLine]:
     """Yield the messages of people, each with all its lines."""
     current: _StampedLine | None = None
     for line in text.split("\n"):
-        match = _STAMP.match(line.rstrip("\r"))
+        match = _match_stamp(line)
         if match is None:
             if current is not None:
                 current.words += f"\n{line.rstrip()}"
@@ -150,12 +171,17 @@ def _is_american(line: _StampedLine) -> bool:
     """Return True for `3/2/26, 9:15 AM`, which only American English has."""
     date = [line.match[name] for name in ("first", "second", "third")]
     is_short = not any(part.startswith("0") for part in date[:2]) and len(date[2]) == len("26")
-    return is_short and line.match["half"] in {"A", "P"}
+    return is_short and line.match["half"] in {"AM", "PM"}
 
 
 def _is_rising(times: Sequence[datetime | None]) -> bool:
     certain = [time for time in times if time is not None]
     return len(certain) == len(times) and all(earlier <= later for earlier, later in pairwise(certain))
+
+
+def _clean_half(mark: str) -> str:
+    """Return the mark of a half of the day without dots and spaces."""
+    return "".join(mark.replace(".", "").split()).lower()
 
 
 def _read_time(line: _StampedLine, order: DateOrder | None) -> datetime | None:
@@ -167,9 +193,12 @@ def _read_time(line: _StampedLine, order: DateOrder | None) -> datetime | None:
     half = line.match["half"] or line.match["before"]
     hour = int(line.match["hour"])
     if half:
-        hour = hour % 12 + 12 * (half in _AFTERNOON)
-    century = 2000 if len(str(year)) <= len("26") else 0
+        hour = hour % 12 + 12 * (_clean_half(half) in _AFTER_NOON)
+    year += 2000 if len(str(year)) <= len("26") else 0
+    year -= _BUDDHIST_YEARS if year > utc_now().year + 1 else 0
+    if year < _FIRST_YEAR:  # another calendar
+        return None
     try:
-        return datetime(century + year, month, day, hour, int(line.match["minute"]), int(line.match["seconds"] or 0))  # noqa: DTZ001 - the reader's zone is added later
+        return datetime(year, month, day, hour, int(line.match["minute"]), int(line.match["seconds"] or 0))  # noqa: DTZ001 - the reader's zone is added later
     except ValueError:
         return None

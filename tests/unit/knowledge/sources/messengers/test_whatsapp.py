@@ -31,6 +31,23 @@ FORMS = {
     "swedish": "2026-03-14 {H}:{m} - {who}: {what}",
     "chinese": "2026/3/14 下午{h}:{m} - {who}: {what}",
     "russian": "14.03.2026, {H}:{m} - {who}: {what}",
+    "older german": "14.03.26, {H}:{m} Uhr - {who}: {what}",
+    "french": "14/03/2026 à {H}:{m} - {who}: {what}",
+    "canadian french": "2026-03-14 {H} h {m} - {who}: {what}",
+    "brazilian": "14/03/2026 às {H}:{m} - {who}: {what}",
+    "finnish": "14.3.2026 klo {H}.{m} - {who}: {what}",
+    "czech": "14. 3. 2026 {H}:{m} - {who}: {what}",
+    "hungarian": "2026. 03. 14. {H}:{m} - {who}: {what}",
+    "bulgarian": "14.03.26 г., {H}:{m} ч. - {who}: {what}",  # noqa: RUF001 - Cyrillic
+    "korean": "2026. 3. 14. 오후 {h}:{m} - {who}: {what}",
+    "iphone, korean": "[2026. 3. 14. 오후 {h}:{m}:22] {who}: {what}",
+    "greek": "14/3/26, {h}:{m} μ.μ. - {who}: {what}",
+    "malay": "14/03/2026, {h}:{m} PTG - {who}: {what}",
+    "hindi": "14/03/26, {h}:{m} अपराह्न - {who}: {what}",
+    "arabic": "14\u200f/3\u200f/2026, {h}:{m} م - {who}: {what}",
+    "arabic digits": "١٤/٣/٢٠٢٦، {h}:{m} م - {who}: {what}",
+    "vietnamese": "{H}:{m}, 14/03/2026 - {who}: {what}",
+    "thai": "14/3/2569 {H}:{m} - {who}: {what}",
 }
 TALK = [("Orla", "The rehearsal moved to Thursday."), ("Dev", "Which hall is it in?"), ("Orla", "St Mark's: the hall.")]
 
@@ -50,6 +67,12 @@ def test_every_form_keeps_speakers_and_times(form: str) -> None:
         datetime.fromisoformat(f"2026-03-14T19:{10 + number}") for number in range(len(TALK))
     ]  # fmt: skip
     assert {(turn.role, turn.trust) for turn in talk.turns} == {("person", "low")}
+
+
+def test_year_of_another_calendar_is_no_time() -> None:
+    talk = read_whatsapp("1404/12/23, 19:10 - Orla: It moved.\n1404/12/23, 19:11 - Dev: Where to?\n", "chat")
+    assert [turn.said_at for turn in talk.turns] == [None, None]
+    assert talk.note == "the times of 2 messages could not be read"
 
 
 def test_ingest_file_reads_a_whatsapp_chat(tmp_path: Path) -> None:
