@@ -34,7 +34,8 @@ _QUESTIONS: Final = ("?", "\uff1f")
 _INTRODUCES: Final = (*COLONS, *_QUESTIONS)
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _LABEL: Final = re.compile(
-    rf"[^\w@]*((?:[^.!?:\n\uff1a]|\.(?=\s\d|\w)){{1,{_MAX_LABEL_CHARS}}})(?::[ \t]+|\uff1a[ \t]*)\S"
+    r"[^\w@]*(?:[^\W\d_]{1,4}\.\s)?"
+    rf"((?:[^.!?:\n\uff1a]|\.(?=\s\d|\w)){{1,{_MAX_LABEL_CHARS}}})(?::[ \t]+|\uff1a[ \t]*)\S"
     r"|(\w+)[ \t]?:(?=[^\W\d_])"
 )
 _DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?) [-\u2013] \S")
@@ -48,7 +49,8 @@ _SEPARATED: Final = re.compile(
 """Columns, a breadcrumb, a time before a text, or a mail address in brackets."""
 _MARKED: Final = re.compile(
     r"[^\w\s¿¡(@\"'“„«\u2039\u2018「『`*-]|_|[-*](?! )|- \[[ xX]?\]\s|(?:bq|bc|p|pre|h[1-6]|fn\d{1,3})\.{1,2}\s"
-    r"|\W{0,2}\d{1,4}[-/.:]\d{1,2}\b|[A-Z]?\d{1,5}(?:\t| {2,}| (?=[A-Z]))|[A-Za-z][.)]\s"
+    r"|\W{0,2}\d{1,4}[-/.:]\d{1,2}\b|[A-Z]?\d{1,5}(?:\t| {2,}| (?=[A-Z]))|(?:[A-Za-z]|[ivxIVX]{1,5})[.)]\s"
+    r"|[A-Z][A-Z\d]+-\d{1,6}\s(?=[^\W\d_a-z])"
     r"|[A-Z]\w* [A-Z-]{0,4}\d[\d.]*[.:]?\s(?:[-\u2013—] )?(?=[^\W_a-z])"
     r"|\([^()\n]{1,40}\)\s+(?=[A-Z])|\w+\([^()]*\):\s|@[\w-]+(?![\w./\\-])[\s,:]+\S"
     r"|\S+(?:\s?[>|»]| (?:[-\u2013—=]|[-=]>))\s|['\u2018](?!.*['\u2019](?!\w))"
@@ -56,9 +58,10 @@ _MARKED: Final = re.compile(
 """Beginning of a line with mark-up (also Textile), a number, or a name before a mark."""
 _CREDIT: Final = re.compile(
     r".*[.!?。][\"'”\u2019]?\s*(?:[—\u2013({\[#|•·~/*-]+\s?[^\W\d][^.!?\n]*$"
-    r"|(?:[\[{]|\((?!\d+\)))[^()\[\]{}\n]{1,40}[)\]}]\s*$|\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$)"
+    r"|(?:[\[{]|\((?!\d+\)))[^()\[\]{}\n]{1,40}[)\]}]\s*$|\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$"
+    r"|(?<=\s)[^\w\s]{1,3}\s?\d{1,4}\s*$)"
 )
-"""Name after a text, such as "… - Ann" or "… (Ann, 3 May)"."""
+"""Name or votes after a text, such as "… - Ann", "… (Ann, 3 May)" or "… +1"."""
 REMOVED: Final = "\N{OBJECT REPLACEMENT CHARACTER}"
 """Line in the place of a removed one; the lines directly below are its output or its continuation."""
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
