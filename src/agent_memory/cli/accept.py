@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 from agent_memory.cli.inbox import describe_accepted, find_candidate
+from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
+from agent_memory.knowledge.intake.withdrawal import list_acceptable, list_session
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
-from agent_memory.models import utc_now
+from agent_memory.models import RESOURCE, utc_now
 from agent_memory.models.identifiers import IMPORT_PREFIX
 from agent_memory.redaction import quoted
 
@@ -39,20 +41,26 @@ async def _accept_waiting(run: AgentContext, proposal: str) -> None:
 
 
 async def _accept_import(run: AgentContext, import_id: str) -> None:
-    """Raise stored memories of an import to medium trust.
+    """Raise memories, documents and the user's turns of an import to medium trust.
 
     Raises:
-        UnknownIdError: The import stored no memory.
+        UnknownIdError: The import stored nothing.
     """
     changes = await run.service.history.list_session(import_id)
     ids = [part.record_id for change in changes for part in change.parts]
+    raised, resources = list[str](), list[str]()
     memories = (await run.service.storage.valid_among(ids)).values()
-    if not memories:
+    if (folder_of(run.service.agent_id, run.root).path / RESOURCE.journal).exists():
+        async with open_knowledge(run) as knowledge:
+            resources, _ = await list_session(knowledge, import_id)
+            await process_due_texts(run, knowledge, is_shown=False)
+            raised = await list_acceptable(knowledge, run.service, resources)
+    if not memories and not resources:
         raise UnknownIdError(
-            f"No memory is stored of {quoted(import_id)}; nothing was changed.",
+            f"Nothing is stored of {quoted(import_id)}; nothing was changed.",
             recovery=f"Run `agent-memory inbox --accept {import_id}` for what waits.",
         )
-    raised = [memory.id for memory in memories if memory.trust == "low"]
+    raised += [memory.id for memory in memories if memory.trust == "low" and not memory.is_item]
     if raised:
         run.begin_import()
     for memory_id in raised:

@@ -64,7 +64,7 @@ async def import_(  # noqa: PLR0913 - the options of a command
 
     What an export claims beyond its texts counts only with --trusted: anyone can write a file.
 
-    For other programs a table is shown first. Memories have low trust; in a chat only your own role counts as you.
+    For other programs a table is shown first. All has low trust until you accept it; others' words keep low trust.
     """
     pasted = sys.stdin.buffer.read() if file == "-" else None
     if pasted is None and form in {None, "vault"} and (found_vault := find_vault(Path(file))) is not None:

@@ -141,7 +141,7 @@ async def _store(
     if stored["waiting"]:
         word = run.caller.session_id
         run.screen.hint(f"Run `agent-memory inbox --accept {word}` or --reject {word}, or `review`.")
-    if stored["memories"]:
+    if stored.total() > stored["waiting"]:
         run.screen.hint(f"They act as instructions only after `agent-memory accept {run.caller.session_id}`.")
     if stored.total() > stored["waiting"] or choices.scope is not None:
         run.hint_undo(f"--import {run.caller.session_id}")

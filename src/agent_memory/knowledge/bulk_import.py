@@ -1,7 +1,7 @@
 """Import of other programs' files: first a plan, then storing.
 
-A plan reads everything and stores nothing. Facts become memories of low trust, conversations and documents are
-ingested. IDs are made of the texts, so a repeated or interrupted import stores what is missing.
+A plan reads everything and stores nothing. Facts become memories, conversations and documents are ingested, all with
+low trust. IDs are made of the texts, so a repeated or interrupted import stores what is missing.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ from agent_memory.knowledge.import_formats import (
 )
 from agent_memory.knowledge.intake.document_index import DocumentIndex, has_same_text
 from agent_memory.knowledge.intake.drafts import (
-    UNKNOWN,
     Origin,
     ReceivedDocument,
     SkippedPart,
     draft_resource,
-    is_local,
     localize,
 )
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
@@ -60,7 +58,6 @@ _TURNS: Final = "turns"
 """Kind of record in the rows of conversations."""
 _NOTED_TURNS: Final = 500
 """Turns between two reports of progress."""
-_LOW_ROLES: Final = frozenset({"assistant", "tool", "system", UNKNOWN})
 _REDACTOR: Final = SecretRedactor()
 
 
@@ -71,7 +68,6 @@ class PlanRow:
     Attributes:
         new, known: Records to store, and records that are stored already.
         similar: New facts that resemble existing memories.
-        untrusted: New records of low trust.
         forgotten: Records that were forgotten or purged here; they stay so.
         earliest, latest: First and last time that the records state.
     """
@@ -79,10 +75,14 @@ class PlanRow:
     new: int = 0
     known: int = 0
     similar: int = 0
-    untrusted: int = 0
     forgotten: int = 0
     earliest: datetime | None = None
     latest: datetime | None = None
+
+    @property
+    def untrusted(self) -> int:
+        """Number of new records, which all have low trust."""
+        return self.new
 
     def note_time(self, moment: datetime | None) -> None:
         """Widen the range of times."""
@@ -94,7 +94,6 @@ class PlanRow:
     def add(self, turns: PlanRow) -> None:
         """Add the counts of a conversation's turns."""
         self.new, self.known = self.new + turns.new, self.known + turns.known
-        self.untrusted += turns.untrusted
         self.note_time(turns.earliest)
         self.note_time(turns.latest)
 
@@ -295,7 +294,6 @@ class BulkImport:
             is_known = await asyncio.to_thread(self._knows, part, file, context.documents)
             row = plan.get_row(form, "documents")
             row.new, row.known = row.new + (not is_known), row.known + is_known
-            row.untrusted += not is_known and not is_local(part.resource_type)
             row.note_time(part.said_at)
         else:
             self._plan_fact(plan, form, file, part)
@@ -350,7 +348,7 @@ class BulkImport:
             row = plan.get_row(fact.form, "memories")
             row.note_time(fact.memory.observed_at)
             if imported.outcome == "stored":
-                row.new, row.untrusted = row.new + 1, row.untrusted + 1
+                row.new += 1
                 new.append(fact)
             elif imported.outcome == "refused":
                 plan.problems.append((fact.place, imported.error.code if imported.error else "invalid"))
@@ -431,7 +429,6 @@ def _count_turns(row: PlanRow, talk: FileConversation, stored: int, show: Callab
             show()
         is_known = order < stored
         row.new, row.known = row.new + (not is_known), row.known + is_known
-        row.untrusted += not is_known and (turn.role in _LOW_ROLES or turn.trust == "low")
         row.note_time(turn.said_at)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from tests.unit.cli.conftest import document
@@ -37,19 +38,22 @@ def test_nothing_to_tell_says_so(cli: Run) -> None:
 
 
 def test_briefing_shows_day_of_saying_or_of_file(cli: Run, tmp_path: Path) -> None:
-    words = ("Ada: I leave on Friday, I think.", "Tom: The boat to Bergen is ready for you.")
-    lines = "\n".join(f"{line} {number}" for number in range(3) for line in words)
-    for name in ("chat.txt", "Talk 2026-03-02.txt"):
-        (tmp_path / name).write_text(lines)
-    cli("ingest", "-a", "eve", str(tmp_path / "chat.txt"))
+    words = ("I leave on Friday, I think.", "The boat to Bergen is ready for you.")
+    turns = [{"role": "user", "content": f"{text} {number}"} for number in range(3) for text in words]
+    for name, moment in (("chat.jsonl", {}), ("talk.jsonl", {"timestamp": "2026-03-02T10:00:00Z"})):
+        (tmp_path / name).write_text("\n".join(json.dumps(turn | moment) for turn in turns))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     undated = cli("briefing", "-a", "eve", "--for", "when does Ada leave on the boat to Bergen").stdout
     assert "of an unknown day, file of 20" in undated
     assert "(said" not in undated
-    cli("ingest", "-a", "bob", str(tmp_path / "Talk 2026-03-02.txt"))
+    cli("ingest", "-a", "bob", str(tmp_path / "talk.jsonl"))
     dated = cli("briefing", "-a", "bob", "--for", "when does Ada leave on the boat to Bergen").stdout
     assert "From a conversation of 2026-03-02:" in dated
-    assert "- Ada: I leave on Friday, I think. 0 (said 2026-03-02 (Mon))" in dated
+    assert "- person: I leave on Friday, I think. 0 (said 2026-03-02 (Mon))" in dated
     assert "said        2026-03-02 (Mon)" in cli("show", "-a", "bob", _find_item(cli)).stdout
+    lines = [f"{name}: {text} {n}" for n in range(3) for name, text in zip(("Ada", "Tom"), words, strict=True)]
+    (tmp_path / "Talk 2026-03-02.txt").write_text("\n".join(lines))
+    cli("ingest", "-a", "bob", str(tmp_path / "Talk 2026-03-02.txt"))
     assert (
         "I leave on Friday, I think. (said 2026-03-02 (Mon))" in cli("knowledge", "entity", "-a", "bob", "Ada").stdout
     )

@@ -289,7 +289,7 @@ def test_accept_import_raises_stored_memories(cli: Run) -> None:
     memories = document(cli("list", "-a", "eve", "--json"))["memories"]
     assert {memory["trust"] for memory in memories} == {"medium"}
     assert sorted(raised) == sorted(memory["id"] for memory in memories)
-    assert "No memory is stored" in cli("accept", "import-00000000", "-a", "eve", code=3).stderr
+    assert "Nothing is stored" in cli("accept", "import-00000000", "-a", "eve", code=3).stderr
 
 
 def test_imported_rule_is_no_instruction_until_accepted(cli: Run, tmp_path: Path) -> None:
@@ -298,6 +298,38 @@ def test_imported_rule_is_no_instruction_until_accepted(cli: Run, tmp_path: Path
     assert "kestrel" not in cli("briefing", "-a", "eve").stdout
     cli("accept", imported, "-a", "eve")
     assert "kestrel" in cli("briefing", "-a", "eve").stdout
+
+
+def list_trusts(cli: Run) -> dict[str, str]:
+    """Return the trust of each passage by its words."""
+    items = document(cli("list", "--items", "-a", "eve", "--json"))["memories"]
+    return {item["content"].rpartition(": ")[2]: item["trust"] for item in items}
+
+
+def test_accept_import_raises_only_turns_of_the_user(cli: Run, tmp_path: Path) -> None:
+    roles = {"user": "The boat lies in Bergen.", "assistant": "The harbour charges ten crowns.", "tool": "Rain comes."}
+    log = tmp_path / "chat.jsonl"
+    log.write_text("\n".join(json.dumps({"role": role, "content": text}) for role, text in roles.items()))
+    imported = document(cli("import", str(log), "-a", "eve", "--yes", "--json"))["import"]
+    assert set(list_trusts(cli).values()) == {"low"}
+    cli("accept", imported, "-a", "eve")
+    assert list_trusts(cli) == {roles["user"]: "medium", roles["assistant"]: "low"}
+    cli("import", str(log), "-a", "eve", "--yes")
+    assert list_trusts(cli) == {roles["user"]: "medium", roles["assistant"]: "low"}
+
+
+def test_accept_document_raises_it_and_new_version_replaces_it(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "vault" / ".obsidian").mkdir(parents=True)
+    (tmp_path / "vault" / ".obsidian" / "app.json").write_text("{}")
+    note = tmp_path / "vault" / "Boats.md"
+    note.write_text("The boat lies in Bergen.\n")
+    answer = document(cli("import", str(tmp_path / "vault"), "-a", "eve", "--yes", "--json"))
+    assert list_trusts(cli) == {"The boat lies in Bergen.": "low"}
+    cli("accept", answer["import"], "-a", "eve")
+    assert list_trusts(cli) == {"The boat lies in Bergen.": "medium"}
+    note.write_text("The boat lies in Utsira.\n")
+    cli("import", str(tmp_path / "vault"), "-a", "eve", "--yes")
+    assert list_trusts(cli) == {"The boat lies in Utsira.": "low"}
 
 
 @pytest.mark.parametrize("name", ["exports", "exports/notes.json", "exports/notes.xyz"])

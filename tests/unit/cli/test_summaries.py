@@ -36,9 +36,9 @@ def test_summaries_are_shown_with_the_name_of_their_conversation(cli: Run, talk:
     cli("ingest", "-a", "eve", talk)
     shown = cli("knowledge", "summaries", "-a", "eve").stdout.splitlines()
     (one,) = document(cli("knowledge", "summaries", "-a", "eve", "--json"))["summaries"]
-    assert shown[0] == f"boat · 20 turns until 2026-05-20 · {one['id']}"
+    assert shown[0] == f"boat · 20 turns until 2026-05-20 (untrusted) · {one['id']}"
     assert shown[1].startswith("  Lea: Kestrel paid ")
-    assert (one["level"], len(one["covers"]), one["trust"]) == ("window", 20, "medium")
+    assert (one["level"], len(one["covers"]), one["trust"]) == ("window", 20, "low")
     for word in ("boat", one["conversation"]):
         assert cli("knowledge", "summaries", "-a", "eve", word).stdout.splitlines() == shown
 

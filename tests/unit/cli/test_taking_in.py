@@ -322,6 +322,6 @@ def test_import_of_a_chat_stores_turns_after_a_yes(cli: Run, tmp_path: Path) -> 
     cli("import", "-a", "eve", str(chat), "--yes")
     turns = document(cli("knowledge", "episodes", "-a", "eve", "--json"))["episodes"]
     assert sorted((turn["trust"], turn["content"]) for turn in turns) == [
-        ("low", "Tea is green."), ("medium", "My sister lives in Lyon."),
+        ("low", "My sister lives in Lyon."), ("low", "Tea is green."),
     ]  # fmt: skip
     assert document(cli("list", "-a", "eve", "--json"))["memories"] == []

@@ -46,7 +46,7 @@ def test_an_item_tells_its_turn_and_the_file_that_turn_stood_in(talk: Run) -> No
     item = next(each["id"] for each in items if "Hamburg" in each["content"])
     found = told(talk, item)
     turn, file = found["rests_on"]
-    assert (found["kind"], found["trust"], found["source"]["kind"]) == ("item", "medium", "extraction")
+    assert (found["kind"], found["trust"], found["source"]["kind"]) == ("item", "low", "extraction")
     assert (turn["rel"], turn["kind"], turn["content"]) == ("from", "episode", "I moved to Hamburg.")
     assert (file["rel"], file["kind"], file["source"], file["depth"]) == ("part_of", "resource", "talk.jsonl", 2)
     assert turn["id"] in found["why"]
@@ -54,12 +54,13 @@ def test_an_item_tells_its_turn_and_the_file_that_turn_stood_in(talk: Run) -> No
 
 
 @pytest.mark.parametrize(
-    ("command", "kind"), [("entities", "entity"), ("episodes", "episode"), ("resources", "resource")]
+    ("command", "kind", "trust"),
+    [("entities", "entity", "low"), ("episodes", "episode", "low"), ("resources", "resource", "medium")],
 )
-def test_every_kind_can_be_asked_for(talk: Run, command: str, kind: str) -> None:
+def test_every_kind_can_be_asked_for(talk: Run, command: str, kind: str, trust: str) -> None:
     one = first(talk, command)
     found = told(talk, one)
-    assert (found["kind"], found["id"], found["state"], found["trust"]) == (kind, one, "here", "medium")
+    assert (found["kind"], found["id"], found["state"], found["trust"]) == (kind, one, "here", trust)
     assert found["session"] == "cli"
     assert told(talk, one[:12])["id"] == one, "the beginning is enough"
     assert talk("why", "-a", "eve", one).stdout.startswith(f"{one} · {kind}\n")

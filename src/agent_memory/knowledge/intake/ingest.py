@@ -42,6 +42,7 @@ from agent_memory.knowledge.intake.drafts import (
     draft_episode,
     draft_resource,
     get_turn_id,
+    is_local,
     leave_out_purged,
     place_draft,
     rename_draft,
@@ -50,7 +51,7 @@ from agent_memory.knowledge.intake.file_formats import find_moved, parse_file
 from agent_memory.knowledge.intake.turns import FileConversation, split_batches
 from agent_memory.memory import NOBODY
 from agent_memory.memory.trust import lowest
-from agent_memory.models import EPISODE, RESOURCE
+from agent_memory.models import EPISODE, RESOURCE, TRUST_ORDER
 from agent_memory.models.kind import Kind, R
 from agent_memory.redaction import Redactor, SecretRedactor, redact_path
 from agent_memory.store.record_redaction import redact_fields
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller
     from agent_memory.memory.caller import Report
-    from agent_memory.models import Episode, Resource
+    from agent_memory.models import Episode, Resource, Trust
     from agent_memory.store.record_storage import RecordStorage
 
 _ATTEMPTS: Final = 8
@@ -343,7 +344,7 @@ class Ingest:
         caller: Caller = NOBODY,
         progress: Callable[[FileIngested], object],
     ) -> None:
-        """Ingest one part of an import.
+        """Ingest one part of an import with low trust, a changed file with that of its version before.
 
         Args:
             part: Document or conversation of a file.
@@ -356,8 +357,8 @@ class Ingest:
             StorageError: What was counted before is on disk.
         """
         name = await asyncio.to_thread(redact_path, done.name, self._redactor)
-        origin = replace(self._origin(caller, ""), file=name.text[-200:], keeps_purged=False, text_origin=text_origin)
-        await self._take(part, origin, caller, done, progress)
+        origin = self._origin(caller, "", file=name.text[-200:], keeps_purged=False, text_origin=text_origin)
+        await self._take(part, replace(origin, trust="low"), caller, done, progress)
 
     async def _take(
         self,
@@ -383,9 +384,8 @@ class Ingest:
 
     def _episode(self, turn: ReceivedTurn, part_of: str | None, order: int, origin: Origin) -> RecordDraft[Episode]:
         """Return the draft of a turn, with low trust for untrusted speakers."""
-        most = {"user": origin.trust, "tool": "low", UNKNOWN: "low"}.get(turn.role, lowest(origin.trust, "medium"))
-        if turn.role in {"assistant", "system"} and origin.file:  # a file may say this of any text
-            most = "low"
+        is_untrusted = turn.role in {"tool", UNKNOWN} or (origin.file and turn.role != "user")  # a file may name anyone
+        most: Trust = "low" if is_untrusted else "high" if turn.role == "user" else "medium"
         turn_origin = replace(origin, trust=lowest(origin.trust, most, turn.trust))
         draft = draft_episode(self._knowledge.agent_id, turn, part_of, order, turn_origin, self._redactor)
         return self._leave_out_purged(draft, EPISODE, origin)
@@ -459,12 +459,14 @@ class Ingest:
         """Return the draft to store, or the resource that has its text."""
         record = draft.record.value
         same_id = index.list_same_id(record)
-        current = index.find(record) or await asyncio.to_thread(find_moved, same_id)
+        at_path = index.find(record)
+        current = at_path or await asyncio.to_thread(find_moved, same_id)
         if current is not None and has_same_text(current, record):
             return await self._move(current, record)
         if current is not None:
             index.drop(current)
-            return place_draft(draft, current.id, supersedes=current.id)
+            trusts = [record.trust] + [current.trust] * (at_path is not None and is_local(record.resource_type))
+            return place_draft(draft, current.id, supersedes=current.id, trust=max(trusts, key=TRUST_ORDER.index))
         alike = index.list_same_text(record)
         for candidate in alike:
             is_unplaced = not get_path(candidate) and candidate.source == record.source

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
+from agent_memory.knowledge.intake.drafts import is_local
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, rebuild_renamed, report_page
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids, without_sources
 from agent_memory.knowledge.passages.replaced_items import show_again
@@ -119,6 +120,24 @@ async def list_session(knowledge: Knowledge, session_id: str) -> tuple[list[str]
         turn.id for turn in turns if turn.created_by_session == session_id and turn.conversation not in resources
     ]
     return resources, single_turns
+
+
+async def list_acceptable(knowledge: Knowledge, service: MemoryService, resource_ids: Sequence[str]) -> list[str]:
+    """Return IDs of low-trust passages of documents and of the user's turns.
+
+    Pasted parts, and passages with words of other sources, are left out.
+    """
+    records = await knowledge.resources.valid_among(resource_ids) if resource_ids else {}
+    sources = {record.id for record in records.values() if record.chars and is_local(record.resource_type)}
+    for resource_id in records:
+        sources |= {turn.id for turn in await knowledge.episodes.linked_to(resource_id) if turn.role == "user"}
+    linked = await service.storage.linked_to_each([*sources])
+    items = {item.id: item for memories in linked.values() for item in memories if is_passage(item)}
+    return [
+        item.id
+        for item in items.values()
+        if item.trust == "low" and item.origin != "pasted" and sources.issuperset(list_source_ids(item))
+    ]
 
 
 async def undo_turns(

@@ -173,7 +173,7 @@ def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]
     if record.role != "user" or record.source.kind not in {"user", "import"}:
         return [(record, 0, len(text))]
     pasted = record.model_copy(update={"trust": "low", "origin": "pasted"})
-    if record.trust == "low":
+    if record.trust == "low" and record.source.kind == "user":
         return [(pasted, 0, len(text))]
     typed = frozenset(" ".join(line.split()) for line in get_typed_part(text).splitlines())
     parts: list[tuple[Episode, int, int]] = []
@@ -246,11 +246,11 @@ def get_speaker(record: Episode) -> str:
 
 
 def is_as_drawn(item: Memory) -> bool:
-    """Return True if an item still has its original text."""
+    """Return True if an item still has its original text, at whatever trust."""
     if item.source.detail == DIGEST:
         return is_as_stated(item)
-    sources = list_source_ids(item)
-    return item.id == _own_id(item) or any(item.id == _first_id(source, item.content) for source in sources)
+    ids = {_own_id(item.model_copy(update={"trust": trust})) for trust in TRUST_ORDER}
+    return item.id in ids or any(item.id == _first_id(source, item.content) for source in list_source_ids(item))
 
 
 def list_source_ids(item: Memory) -> list[str]:
