@@ -386,7 +386,7 @@ def _why_drawn(record: Record, steps: list[ProvenanceStep]) -> str:
         return f"the least trusted of what it rests on, {least.id}, has {least.trust} trust"
     if record.trust == lowest(record.trust, least.trust or "low"):
         return f"its own words count for less than what it rests on, {least.id}, which has {least.trust} trust"
-    return f"it was trusted before what it rests on, {least.id}, had {least.trust} trust"
+    return f"a person, or an earlier version, accepted it; what it rests on, {least.id}, has {least.trust} trust"
 
 
 def get_words(record: Any) -> str:

@@ -312,7 +312,8 @@ def test_accept_import_raises_only_turns_of_the_user(cli: Run, tmp_path: Path) -
     log.write_text("\n".join(json.dumps({"role": role, "content": text}) for role, text in roles.items()))
     imported = document(cli("import", str(log), "-a", "eve", "--yes", "--json"))["import"]
     assert set(list_trusts(cli).values()) == {"low"}
-    cli("accept", imported, "-a", "eve")
+    [item_id] = document(cli("accept", imported, "-a", "eve", "--json"))["memories"]
+    assert "medium: a person, or an earlier version, accepted it; " in cli("why", item_id, "-a", "eve").stdout
     assert list_trusts(cli) == {roles["user"]: "medium", roles["assistant"]: "low"}
     cli("import", str(log), "-a", "eve", "--yes")
     assert list_trusts(cli) == {roles["user"]: "medium", roles["assistant"]: "low"}
