@@ -16,6 +16,7 @@ import pytest
 
 from agent_memory.embeddings import PROVIDERS
 from agent_memory.integrations.amplifier import session as host_session
+from agent_memory.store import memory_storage
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
@@ -90,6 +91,14 @@ def no_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the sessions of other tests: one that was not released would share its taint with a namesake."""
     for registry in ("_SESSIONS", "_ROOTS"):
         monkeypatch.setattr(host_session, registry, {})
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ended_children() -> Iterator[None]:
+    """Wait at the end for detached children, which end by themselves."""
+    yield
+    for child in memory_storage.DETACHED_CHILDREN:
+        child.wait()
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ sealing them half a second of processor time, of low priority."""
 _REST_SECONDS: Final = 10.0
 """Seconds between two children: the second finishes what the first left, such as vectors that were still to be made."""
 
-_detached: Final[set[subprocess.Popen[bytes]]] = set()
+DETACHED_CHILDREN: Final[set[subprocess.Popen[bytes]]] = set()
 """Detached children to reap, so that they do not become zombies."""
 
 
@@ -425,15 +425,12 @@ class SegmentUpkeep(Generic[R]):
         It outlives this process.
         """
         if self._child is not None and self._child.poll() is None:
-            _detached.add(self._child)
             return  # it checks again before it ends
         missing = self._find_without_vectors()
         has_vectors = missing is not None and missing != self._tried and self._is_embedded()
         if has_vectors or (self._store.state.unsealed_count >= self._least and await self._thread.run(self._is_enough)):
             self._tried = missing
             self._start()
-            if self._child is not None:
-                _detached.add(self._child)
 
     def _is_enough(self) -> bool:
         """Return True if enough changes follow the segments of any process."""
@@ -495,15 +492,17 @@ def start_builder(
 
 def start_child(command: list[str]) -> subprocess.Popen[bytes] | None:
     """Start a child process that outlives this process."""
-    _detached.difference_update({child for child in _detached if child.poll() is not None})
+    DETACHED_CHILDREN.difference_update({child for child in DETACHED_CHILDREN if child.poll() is not None})
     nothing: Any = subprocess.DEVNULL
     try:
-        return subprocess.Popen(  # noqa: S603 - this interpreter, a module of ours, a path of ours
+        child = subprocess.Popen(  # noqa: S603 - this interpreter, a module of ours, a path of ours
             command, stdin=nothing, stdout=nothing, stderr=nothing, env=child_environment(), start_new_session=True
         )
     except OSError as error:
         log.warning("sealing_not_started", error=str(error))
         return None
+    DETACHED_CHILDREN.add(child)
+    return child
 
 
 def detect_storage(

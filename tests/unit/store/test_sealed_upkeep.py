@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+import sys
+import warnings
 from datetime import timedelta
 from functools import partialmethod
 from typing import TYPE_CHECKING, Any
@@ -278,3 +281,11 @@ async def test_a_note_about_a_sealed_record_changes_nothing(folder: AgentFolder)
         assert [found.memory.content for found in await storage.search("tea")] == [memory.content]
         assert await storage.count() == 1
         await storage.close()
+
+
+def test_child_without_owner_is_not_reported_as_running() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        upkeep.start_child([sys.executable, "-c", "import time; time.sleep(1)"])
+        gc.collect()
+    assert caught == []
