@@ -37,7 +37,7 @@ class UnsetValue(Enum):
 UNSET: Final = UnsetValue.UNSET
 
 
-class MemoryClient:
+class Memory:
     """Long-term memory of one agent.
 
         async with Memory("bob") as memory:
@@ -290,11 +290,8 @@ def _build_filters(
     return filters_of({"category": category, "tags": [*tags], "project": project, "date_range": span})
 
 
-Memory = MemoryClient
-
-
 def _make_blocking(
-    method: Callable[Concatenate[MemoryClient, P], Awaitable[T]],
+    method: Callable[Concatenate[Memory, P], Awaitable[T]],
 ) -> Callable[Concatenate[MemorySync, P], T]:
     """Return the blocking form of a method of `Memory`."""
 
@@ -331,14 +328,14 @@ class MemorySync:
         ConfigurationError: The backend of the agent cannot be opened.
     """
 
-    add = _make_blocking(MemoryClient.add)
-    search = _make_blocking(MemoryClient.search)
-    list = _make_blocking(MemoryClient.list)
-    get = _make_blocking(MemoryClient.get)
-    update = _make_blocking(MemoryClient.update)
-    delete = _make_blocking(MemoryClient.delete)
-    history = _make_blocking(MemoryClient.history)
-    undo = _make_blocking(MemoryClient.undo)
+    add = _make_blocking(Memory.add)
+    search = _make_blocking(Memory.search)
+    list = _make_blocking(Memory.list)
+    get = _make_blocking(Memory.get)
+    update = _make_blocking(Memory.update)
+    delete = _make_blocking(Memory.delete)
+    history = _make_blocking(Memory.history)
+    undo = _make_blocking(Memory.undo)
 
     def __init__(
         self,
@@ -349,7 +346,7 @@ class MemorySync:
         project: str = "",
         session_id: str = "",
     ) -> None:
-        self.memory = MemoryClient(agent_id, root=root, embedder=embedder, project=project, session_id=session_id)
+        self.memory = Memory(agent_id, root=root, embedder=embedder, project=project, session_id=session_id)
 
     def __enter__(self) -> Self:
         return self
