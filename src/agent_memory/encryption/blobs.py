@@ -214,19 +214,6 @@ class AgentBlobs:
                 sync_folder(self.folder)
         return SweepResult(len(unused), sum(unused.values()))
 
-    def copy_to(self, folder: Path) -> None:
-        """Copy all blob files to another folder, created if missing; sync.
-
-        Raises:
-            StorageError: A file could not be copied.
-        """
-        if not self.folder.is_dir():
-            return
-        make_private_folder(folder)
-        with self._held(fcntl.LOCK_SH), translated(folder, "copy texts to"):
-            for name in self.names():
-                replace_file(folder / name, read_file(self.folder / name), durable=True)
-
     def _write(self, content: bytes) -> str:
         name, key = get_name(content), key_for(self._agent)
         path = self.folder / (name if key is None else _hash_name(key, name))

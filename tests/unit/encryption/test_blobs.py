@@ -116,11 +116,3 @@ def test_what_a_process_writes_is_not_swept_before_it_is_named_and_what_a_killed
             writer.wait()
             assert sweeper.stdout.readline() == "1\n"
     assert AgentBlobs(AgentFolder(tmp_path)).names() == {}
-
-
-def test_a_copy_has_every_text(tmp_path: Path) -> None:
-    blobs = kept(tmp_path, TEXT, "b")
-    blobs.copy_to(tmp_path / "copy" / "blobs")
-    assert AgentBlobs(AgentFolder(tmp_path / "copy")).read(digest(TEXT)) == TEXT
-    AgentBlobs(AgentFolder(tmp_path / "nowhere")).copy_to(tmp_path / "other")
-    assert not (tmp_path / "other").exists()
