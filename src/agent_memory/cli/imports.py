@@ -112,12 +112,6 @@ def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceT
         is_known = find_format(sample) is not None
         if sample.is_own_export() or (not is_known and (pasted is not None or is_export_name(file))):
             return None
-        if not is_known:
-            raise ValidationError(
-                f"{tree.name} has no format that is known; nothing was imported.",
-                code="usage",
-                recovery=f"Name it with --format, or run `agent-memory ingest {file}` for a document.",
-            )
     return tree
 
 

@@ -23,7 +23,7 @@ from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_
 from agent_memory.knowledge.intake.drafts import PURGED
 from agent_memory.knowledge.intake.file_formats import list_files
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
-from agent_memory.knowledge.intake.withdrawal import find_forgotten, find_ingested, restore_withdrawn, undo
+from agent_memory.knowledge.intake.withdrawal import find_forgotten, find_ingested, restored_items, undo
 from agent_memory.knowledge.pages.assignment import count_unfiled
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
@@ -33,7 +33,6 @@ from agent_memory.knowledge.passages.replaced_items import (
     hide_missing,
     list_below,
     note_missing,
-    prefer_current,
 )
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
@@ -219,7 +218,8 @@ async def _ingest(
         failed += 1
         _note_nothing(run, words)
     ids = [resource_id for row in documents for resource_id in row.get("resources", ())]
-    worked = await _work_again(run, knowledge, ids)
+    async with restored_items(knowledge, run.service, ids, run.caller):
+        worked = await process_due_texts(run, knowledge, is_shown=False)
     await _show_passages(run, knowledge, documents, worked["items"])
     if worked["pages"] and any("error" not in document for document in documents):
         _show_counts(run, knowledge, worked)
@@ -364,14 +364,6 @@ async def process_due_texts(run: AgentContext, knowledge: Knowledge, *, is_shown
         lost = counted(max(stage.failed for stage in backlog), "text")
         run.screen.hint(f"{lost} could not be processed; `agent-memory status` says why.")
     return {"items": drawn, "due": remaining, **await _count_all(run, knowledge, is_shown=is_shown)}
-
-
-async def _work_again(run: AgentContext, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:
-    """Restore withdrawn items of resources, then do the background work."""
-    restored = await restore_withdrawn(knowledge, run.service, resources, run.caller)
-    worked = await process_due_texts(run, knowledge, is_shown=False)
-    await prefer_current(knowledge, run.service, restored, run.caller)
-    return worked
 
 
 async def _count_all(run: AgentContext, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:

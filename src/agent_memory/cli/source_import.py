@@ -13,7 +13,7 @@ from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.unfinished_imports import UnfinishedImport, drop_unfinished
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.intake.withdrawal import count_documents, list_session, withdraw_import
+from agent_memory.knowledge.intake.withdrawal import count_documents, list_session, restored_items, withdraw_import
 from agent_memory.knowledge.plan_view import describe_stored, list_problems, list_times, view_plan
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.models import RESOURCE, to_text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = ("format", "what", "new", "known", "similar", "untrusted", "earliest", "latest")
 _MAX_PROBLEMS: Final = 20
-_MAX_NAMED: Final = 5
+_MAX_NAMED: Final = 3
 _MAX_SESSIONS: Final = 20
 _NOTHING: Final = "Nothing was stored."
 
@@ -89,7 +89,9 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
                 run.confirm(question, _NOTHING, "An import", "Add --yes to store it, or --dry-run for the table alone.")
             with unfinished.hold(run.caller.session_id):
                 document |= await _store(run, bulk, tree, plan, choices)
-                await process_due_texts(run, knowledge, is_shown=False)
+                resources, _ = await list_session(knowledge, run.caller.session_id)
+                async with restored_items(knowledge, run.service, resources, run.caller):
+                    await process_due_texts(run, knowledge, is_shown=False)
         elif not (plan.new or plan.problems or plan.later):
             since = choices.scope.since if choices.scope is not None else None
             is_old = since is not None and not plan.talks
@@ -205,19 +207,22 @@ def _show_plan(run: AgentContext, plan: ImportPlan) -> None:
     for form, file in plan.files:
         by_format.setdefault(form.name, []).append(file.name)
     for name, files in by_format.items():
-        more = f" and {len(files) - _MAX_NAMED:,} more" if len(files) > _MAX_NAMED else ""
-        run.screen.show(f"Format {name}: {', '.join(map(one_line, files[:_MAX_NAMED]))}{more}")
+        run.screen.show(f"Format {name}: {_list_names(files)}")
     _show_table(run, [_COLUMNS, *(_list_cells(*key, row) for key, row in plan.rows.items())])
     forgotten = sum(row.forgotten for row in plan.rows.values())
     if forgotten:
         run.screen.show(f"{counted(forgotten, 'memory', 'memories')} forgotten before, left out.")
         run.screen.hint("Run `agent-memory undo` to list what was forgotten, and to take that back.")
     if plan.left_out:
-        names = ", ".join(map(one_line, plan.left_out[:_MAX_NAMED]))
-        more = " …" if len(plan.left_out) > _MAX_NAMED else ""
-        run.screen.show(f"Left out, not content: {names}{more}", style="dim")
+        run.screen.show(f"Left out, not content: {_list_names(plan.left_out)}", style="dim")
     if plan.problems:
         run.screen.show(f"Refused: {len(plan.problems):,}, listed below.")
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(map(one_line, names[:_MAX_NAMED])) + more
 
 
 def _build_sessions(plan: ImportPlan) -> dict[str, Any]:

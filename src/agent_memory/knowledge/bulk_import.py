@@ -163,6 +163,7 @@ class ImportPlan:
         notes: Sentences about what was guessed or could not be used.
         left_out: Names of files and places that are not content.
         similar: IDs of similar memories by the text of a new one.
+        turn_counts: Numbers of turns by key of a conversation, which a file may hold twice.
     """
 
     files: list[tuple[ImportFormat, SourceFile]] = field(default_factory=list)
@@ -176,6 +177,7 @@ class ImportPlan:
     notes: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     similar: dict[str, list[str]] = field(default_factory=dict)
+    turn_counts: dict[str, int] = field(default_factory=dict)
 
     def get_row(self, form: str, kind: str) -> PlanRow:
         """Return the counts of a format and a kind."""
@@ -285,8 +287,9 @@ class BulkImport:
         elif isinstance(part, FileConversation):
             plan.notes += [f"{file.name}: {part.note}"] if part.note else []
             counts = PlanRow()
-            stored_count = await self._count_known(part)
-            await asyncio.to_thread(_count_turns, counts, part, stored_count, context.show)
+            known_count = max(await self._count_known(part), plan.turn_counts.get(part.key, 0))
+            await asyncio.to_thread(_count_turns, counts, part, known_count, context.show)
+            plan.turn_counts[part.key] = max(known_count, counts.new + counts.known)
             plan.get_row(form, _TURNS).add(counts)
             project = str(part.metadata.get("project", ""))
             plan.talks.append(PlannedTalk(form, file.name, part.key, project, counts))
@@ -422,12 +425,12 @@ class BulkImport:
             return await inbox.take_in(candidates)
 
 
-def _count_turns(row: PlanRow, talk: FileConversation, stored: int, show: Callable[[], None]) -> None:
-    """Count new and stored turns of a conversation."""
+def _count_turns(row: PlanRow, talk: FileConversation, known_count: int, show: Callable[[], None]) -> None:
+    """Count new and known turns of a conversation."""
     for order, turn in enumerate(talk.turns):
         if order % _NOTED_TURNS == 0:
             show()
-        is_known = order < stored
+        is_known = order < known_count
         row.new, row.known = row.new + (not is_known), row.known + is_known
         row.note_time(turn.said_at)
 

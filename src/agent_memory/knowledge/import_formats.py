@@ -100,7 +100,7 @@ class FileSample:
         return any(isinstance(record, dict) and not keys.isdisjoint(record) for record in self.records)
 
     def find_damage(self) -> str:
-        """Return why a JSON file has no readable record, or ""."""
+        """Return the reason code of an unreadable JSON file, or ""."""
         is_read = not self.records or any(record is not None for record in self.records)
         if is_read or self.file.suffix not in _LINES | {".json"}:
             return ""

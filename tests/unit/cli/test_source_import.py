@@ -58,6 +58,24 @@ def test_import_second_run_adds_nothing(cli: Run, archive: Path) -> None:
     assert second["stored"] == {}
 
 
+def test_import_of_a_repeated_chat_counts_it_once(cli: Run, tmp_path: Path) -> None:
+    def chat(*texts: str) -> dict[str, Any]:
+        messages = [{"uuid": text, "sender": "human", "text": text} for text in texts]
+        return {"uuid": "cc", "name": "Deploy", "created_at": "2026-03-01T10:00:00Z", "chat_messages": messages}
+
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([chat("One."), chat("One.", "Two."), chat("One.")]))
+    answer = document(cli("import", str(path), "-a", "eve", "--yes", "--json"))
+    assert rows(answer) == {"turns": (2, 2)}
+    assert answer["stored"] == {"turns": 2}
+
+
+def test_import_names_few_of_many_left_out_files(cli: Run, tmp_path: Path) -> None:
+    files = {"conversations.json": [], "memories.txt": "Likes tea.\n", **{f"{name}.png": "" for name in "abcd"}}
+    told = cli("import", str(write_zip(tmp_path / "export.zip", files)), "-a", "eve", "--dry-run")
+    assert "Left out, not content: conversations.json, a.png, b.png and 2 more\n" in told.stdout
+
+
 def test_import_dry_run_and_a_no_store_nothing(cli: Run, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "claude" in cli("import", str(archive), "-a", "eve", "--dry-run").stdout
     assert "Add --yes" in cli("import", str(archive), "-a", "eve", code=2).stderr
@@ -101,6 +119,18 @@ def test_import_after_its_undo_stores_it_again(cli: Run, archive: Path) -> None:
         cli("undo", "--import", answers[-1]["import"], "--yes", "-a", "eve")
     assert answers[0]["stored"] == answers[1]["stored"] == {"memories": 1, "turns": 1, "documents": 1}
     assert answers[0]["import"] != answers[1]["import"]
+
+
+def test_import_after_its_undo_is_found_again(cli: Run, archive: Path) -> None:
+    for _ in range(2):
+        imported = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))["import"]
+        assert {
+            memory["content"] for memory in document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+        } >= {
+            "Staging is kestrel.",
+            "Use PostgreSQL.",
+        }
+        cli("undo", "--import", imported, "--yes", "-a", "eve")
 
 
 def test_import_after_forget_leaves_memory_forgotten(cli: Run) -> None:
@@ -238,7 +268,7 @@ def test_import_secret_reaches_no_file(cli: Run, root: Path) -> None:
 
 def test_import_unknown_file_names_the_way_out(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"a": 1}')
-    assert "--format" in cli("import", str(tmp_path / "a.json"), "-a", "eve", code=2).stderr
+    assert "--format" in cli("import", str(tmp_path / "a.json"), "-a", "eve", code=1).stderr
 
 
 def test_import_of_an_empty_pipe_stores_nothing(cli: Run) -> None:
@@ -337,8 +367,8 @@ def test_accept_document_raises_it_and_new_version_replaces_it(cli: Run, tmp_pat
 def test_import_of_unknown_form_says_so(cli: Run, tmp_path: Path, name: str) -> None:
     (tmp_path / "exports").mkdir()
     (tmp_path / "exports" / ("notes.json" if name == "exports" else name.rpartition("/")[2])).write_text('{"a": 1}')
-    told = cli("import", str(tmp_path / name), "-a", "eve", code=1 if name == "exports" else 2).stderr
-    assert "has no format that is known; nothing was imported." in told
+    told = cli("import", str(tmp_path / name), "-a", "eve", code=1).stderr
+    assert "has no format that is known; nothing was imported. [unknown_form]" in told
     assert "Move what is called" not in told
 
 

@@ -16,7 +16,7 @@ from agent_memory.knowledge.intake.document_index import get_path, get_path_id, 
 from agent_memory.knowledge.intake.drafts import is_local
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, rebuild_renamed, report_page
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids, without_sources
-from agent_memory.knowledge.passages.replaced_items import show_again
+from agent_memory.knowledge.passages.replaced_items import prefer_current, show_again
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never, without_never
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.language.words import query_terms
@@ -25,7 +25,7 @@ from agent_memory.models import ENTITY, EPISODE, EVERYTHING, MARK, MEMORY, RESOU
 from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Episode, Memory, Resource
@@ -218,6 +218,16 @@ async def _note_withdrawn(
         }
         metadata = {**record.metadata, WITHDRAWN_IN: sorted(set(last.values()))}
         await knowledge.resources.update(resource_id, redact_fields(RESOURCE, {"metadata": metadata}))
+
+
+@contextlib.asynccontextmanager
+async def restored_items(
+    knowledge: Knowledge, service: MemoryService, resource_ids: Collection[str], caller: Caller
+) -> AsyncIterator[None]:
+    """Restore withdrawn items of resources around the background work."""
+    restored = await restore_withdrawn(knowledge, service, resource_ids, caller)
+    yield
+    await prefer_current(knowledge, service, restored, caller)
 
 
 async def restore_withdrawn(

@@ -180,7 +180,7 @@ def _is_rising(times: Sequence[datetime | None]) -> bool:
 
 
 def _clean_half(mark: str) -> str:
-    """Return the mark of a half of the day without dots and spaces."""
+    """Return the mark of half a day without dots and spaces."""
     return "".join(mark.replace(".", "").split()).lower()
 
 
