@@ -344,7 +344,7 @@ class Ingest:
         caller: Caller = NOBODY,
         progress: Callable[[FileIngested], object],
     ) -> None:
-        """Ingest one part of an import with low trust, a changed file with that of its version before.
+        """Ingest one part of an import, with low trust.
 
         Args:
             part: Document or conversation of a file.
@@ -463,7 +463,7 @@ class Ingest:
         current = at_path or await asyncio.to_thread(find_moved, same_id)
         if current is not None and has_same_text(current, record):
             return await self._move(current, record)
-        if current is not None:
+        if current is not None:  # a changed file keeps its trust
             index.drop(current)
             trusts = [record.trust] + [current.trust] * (at_path is not None and is_local(record.resource_type))
             return place_draft(draft, current.id, supersedes=current.id, trust=max(trusts, key=TRUST_ORDER.index))
