@@ -142,6 +142,8 @@ async def store_upload(page: PageSession, form: PageForm) -> ActResult:
             async with restored_items(knowledge, service, resources, caller):
                 await runner_of(knowledge, service, caller, at_once=True).run()
     hints = ["They have low trust until you accept them: Decisions lists them."] if stored["waiting"] else []
+    if stored.total() > stored["waiting"]:
+        hints.append(f"They act as instructions only after `agent-memory accept {caller.session_id}`.")
     return ActResult("/import", PageNotice(describe_stored(stored), hints=tuple(hints), import_id=caller.session_id))
 
 

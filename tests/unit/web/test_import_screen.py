@@ -69,6 +69,7 @@ async def test_chat_export_in_a_zip_becomes_turns(page: PageClient) -> None:
     assert [(row["what"], row["new"]) for row in (await page.read(address))["rows"]] == [("turns", 1)]
     html = await page.post("/import/store", upload=address.rpartition("/")[2], new="1")
     assert "Stored 1 turn." in html
+    assert "They act as instructions only after `agent-memory accept import-" in html
 
 
 async def test_pasted_list_shows_the_same_table(page: PageClient) -> None:
