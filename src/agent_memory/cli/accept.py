@@ -41,7 +41,7 @@ async def _accept_waiting(run: AgentContext, proposal: str) -> None:
 
 
 async def _accept_import(run: AgentContext, import_id: str) -> None:
-    """Raise what an import has of the user to medium trust.
+    """Raise the user's part of an import to medium trust.
 
     Raises:
         UnknownIdError: The import stored nothing.

@@ -268,7 +268,7 @@ def _list_days(row: PlanRow) -> list[str]:
 
 
 def _list_cells(form: str, kind: str, row: PlanRow) -> tuple[str, ...]:
-    counts = (row.new, row.known, row.similar, row.untrusted)
+    counts = (row.new, row.known, row.similar, row.new)
     return form, kind, *(f"{count:,}" for count in counts), *_list_days(row)
 
 

@@ -79,11 +79,6 @@ class PlanRow:
     earliest: datetime | None = None
     latest: datetime | None = None
 
-    @property
-    def untrusted(self) -> int:
-        """Number of new records, which all have low trust."""
-        return self.new
-
     def note_time(self, moment: datetime | None) -> None:
         """Widen the range of times."""
         if moment is not None:

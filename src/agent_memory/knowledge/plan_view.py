@@ -53,7 +53,8 @@ def view_plan(plan: ImportPlan) -> dict[str, Any]:
 
 
 def _build_row(form: str, kind: str, row: PlanRow) -> dict[str, Any]:
-    counts = {name: getattr(row, name) for name in ("new", "known", "similar", "untrusted", "forgotten")}
+    counts = {name: getattr(row, name) for name in ("new", "known", "similar", "forgotten")}
+    counts["untrusted"] = row.new
     times = {name: to_text(moment) if moment else None for name, moment in list_times(row)}
     return {"format": form, "what": kind, **counts, **times}
 

@@ -123,9 +123,9 @@ async def list_session(knowledge: Knowledge, session_id: str) -> tuple[list[str]
 
 
 async def list_acceptable(knowledge: Knowledge, service: MemoryService, resource_ids: Sequence[str]) -> list[str]:
-    """Return IDs of low-trust passages of documents and of the user's turns.
+    """Return IDs of passages of low trust that a user may accept.
 
-    Pasted parts, and passages with words of other sources, are left out.
+    Those are of documents and of the user's turns, without pasted parts and words of other sources.
     """
     records = await knowledge.resources.valid_among(resource_ids) if resource_ids else {}
     sources = {record.id for record in records.values() if record.chars and is_local(record.resource_type)}

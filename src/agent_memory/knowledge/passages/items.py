@@ -246,7 +246,7 @@ def get_speaker(record: Episode) -> str:
 
 
 def is_as_drawn(item: Memory) -> bool:
-    """Return True if an item still has its original text, at whatever trust."""
+    """Return True if an item has its original text, at any trust."""
     if item.source.detail == DIGEST:
         return is_as_stated(item)
     ids = {_own_id(item.model_copy(update={"trust": trust})) for trust in TRUST_ORDER}
