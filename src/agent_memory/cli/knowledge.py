@@ -23,7 +23,7 @@ from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_
 from agent_memory.knowledge.intake.drafts import PURGED
 from agent_memory.knowledge.intake.file_formats import list_files
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
-from agent_memory.knowledge.intake.withdrawal import find_forgotten, find_ingested, restored_items, undo
+from agent_memory.knowledge.intake.withdrawal import find_forgotten, find_ingested, restore_items, undo
 from agent_memory.knowledge.pages.assignment import count_unfiled
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
@@ -218,7 +218,7 @@ async def _ingest(
         failed += 1
         _note_nothing(run, words)
     ids = [resource_id for row in documents for resource_id in row.get("resources", ())]
-    async with restored_items(knowledge, run.service, ids, run.caller):
+    async with restore_items(knowledge, run.service, ids, run.caller):
         worked = await process_due_texts(run, knowledge, is_shown=False)
     await _show_passages(run, knowledge, documents, worked["items"])
     if worked["pages"] and any("error" not in document for document in documents):

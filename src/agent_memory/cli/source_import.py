@@ -13,7 +13,7 @@ from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.unfinished_imports import UnfinishedImport, drop_unfinished
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.intake.withdrawal import count_documents, list_session, restored_items, withdraw_import
+from agent_memory.knowledge.intake.withdrawal import count_documents, list_session, restore_items, withdraw_import
 from agent_memory.knowledge.plan_view import describe_stored, list_problems, list_times, view_plan
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.models import RESOURCE, to_text
@@ -90,7 +90,7 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
             with unfinished.hold(run.caller.session_id):
                 document |= await _store(run, bulk, tree, plan, choices)
                 resources, _ = await list_session(knowledge, run.caller.session_id)
-                async with restored_items(knowledge, run.service, resources, run.caller):
+                async with restore_items(knowledge, run.service, resources, run.caller):
                     await process_due_texts(run, knowledge, is_shown=False)
         elif not (plan.new or plan.problems or plan.later):
             since = choices.scope.since if choices.scope is not None else None

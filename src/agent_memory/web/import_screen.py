@@ -12,7 +12,7 @@ from agent_memory.errors import ConflictError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.bulk_import import BulkImport
 from agent_memory.knowledge.import_formats import take_sample
-from agent_memory.knowledge.intake.withdrawal import list_session, restored_items, withdraw_import
+from agent_memory.knowledge.intake.withdrawal import list_session, restore_items, withdraw_import
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.plan_view import describe_stored, view_plan
 from agent_memory.knowledge.sources.source_files import SourceTree, open_source
@@ -139,7 +139,7 @@ async def store_upload(page: PageSession, form: PageForm) -> ActResult:
             _check_plan(plan, form)
             stored = await bulk.store(tree, plan, int, holds_facts=form.get_text("review") == "on")
             resources, _ = await list_session(knowledge, caller.session_id)
-            async with restored_items(knowledge, service, resources, caller):
+            async with restore_items(knowledge, service, resources, caller):
                 await runner_of(knowledge, service, caller, at_once=True).run()
     hints = ["They have low trust until you accept them: Decisions lists them."] if stored["waiting"] else []
     if stored.total() > stored["waiting"]:

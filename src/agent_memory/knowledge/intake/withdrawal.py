@@ -221,7 +221,7 @@ async def _note_withdrawn(
 
 
 @contextlib.asynccontextmanager
-async def restored_items(
+async def restore_items(
     knowledge: Knowledge, service: MemoryService, resource_ids: Collection[str], caller: Caller
 ) -> AsyncIterator[None]:
     """Restore withdrawn items of resources around the background work."""
