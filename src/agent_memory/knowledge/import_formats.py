@@ -241,11 +241,8 @@ def _is_list(sample: FileSample) -> bool:
 
 def _is_graph(sample: FileSample) -> bool:
     records = [record for record in sample.records if isinstance(record, dict)]
-    return any(
-        {"entities", "relations"} <= record.keys()
-        or ({"entityType", "relationType"} & record.keys() and record.get("type"))
-        for record in records
-    )
+    keys = ({"entities", "relations"}, {"name", "entityType"}, {"from", "to", "relationType"})
+    return any(names <= record.keys() for record in records for names in keys)
 
 
 def _has_memories(key: str, value: object = None) -> Callable[[FileSample], bool]:

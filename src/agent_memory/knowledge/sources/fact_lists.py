@@ -67,7 +67,9 @@ def _iter_graph(file: SourceFile) -> Iterator[tuple[str, Any, Any]]:
     graph = next(iter_elements(file)).value
     if not isinstance(graph, dict) or "entities" not in graph:
         for record in iter_lines(file):
-            yield f"line {record.number}", to_mapping(record.value).get("type"), record.value
+            fields = to_mapping(record.value)
+            kind = "entity" if "entityType" in fields else "relation" if "relationType" in fields else None
+            yield f"line {record.number}", kind, record.value
         return
     for kind, key in (("entity", "entities"), ("relation", "relations")):
         for number, value in enumerate(_list(graph.get(key)), 1):
@@ -79,7 +81,8 @@ def _read_entity(value: Mapping[str, Any], place: str) -> Iterator[ImportPart]:
     metadata = {"entity": name} | ({"entity_type": kind} if isinstance(kind, str) and kind else {})
     if not _list(value.get("observations")):
         yield SkippedPart(f"{name} without observations", LEFT_OUT)
-    for observation in _list(value.get("observations")):
+    for entry in _list(value.get("observations")):
+        observation = entry.get("content") if isinstance(entry, dict) else entry
         if isinstance(observation, str) and observation.strip():
             words = repair_text(observation).strip()
             text = words if name.casefold() in words.casefold() else f"{name}: {words}"

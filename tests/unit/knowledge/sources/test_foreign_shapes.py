@@ -106,6 +106,15 @@ def test_graph_as_one_object_is_read(read: Read) -> None:
     assert document.text == "- Ada knows Ben"
 
 
+def test_graph_without_types_is_read(read: Read) -> None:
+    entity = {"name": "Ada", "entityType": "person", "observations": [{"content": "likes tea", "timestamp": 1}]}
+    relation = {"from": "Ada", "to": "Ben", "relationType": "knows"}
+    parts = read({"memory.jsonl": f"{json.dumps(entity)}\n{json.dumps(relation)}\n"})
+    assert [(name, part.text) for name, part in parts] == [
+        ("mcp-memory", "Ada: likes tea"), ("mcp-memory", "- Ada knows Ben"),
+    ]  # fmt: skip
+
+
 def test_agent_file_packed_as_a_text_is_read(read: Read) -> None:
     agent = {"agents": [{"name": "a", "messages": []}], "blocks": [{"label": "human", "value": "Ada likes tea."}]}
     [(name, fact), _] = read({"agent.af": json.dumps(json.dumps(agent))})
