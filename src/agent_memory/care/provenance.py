@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.care.archive import archive_exists, open_archive
+from agent_memory.care.archive import open_archive
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.memory.events import get_moment, read_audit
+from agent_memory.memory.inbox_access import has_journal
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     ACCESS,
     ANY_STATE,
+    ARCHIVED,
     COVERS,
     EVERYTHING,
     MEMORY,
@@ -207,7 +209,7 @@ class SourceLookup:
         if record is not None:
             replaced = await storage.replaced_by([record_id])
             return record, "replaced" if replaced else "expired" if record.is_expired(utc_now()) else "here"
-        if kind is MEMORY and archive_exists(self._service.agent_id, self._service.settings):
+        if kind is MEMORY and has_journal(self._service.agent_id, self._service.settings, ARCHIVED):
             async with open_archive(self._service) as archive:
                 if (archived := await archive.get(record_id)) is not None:
                     return archived, "archived"

@@ -101,9 +101,9 @@ async def in_archive(run: AgentContext, word: str) -> str | None:
 
 def has_archive(run: AgentContext) -> bool:
     """Return True if the agent has an archive."""
-    from agent_memory.care.archive import archive_exists
+    from agent_memory.memory.inbox_access import has_journal
 
-    return archive_exists(run.service.agent_id, run.service.settings)
+    return has_journal(run.service.agent_id, run.service.settings, ARCHIVED)
 
 
 async def find_archived(

@@ -19,9 +19,9 @@ from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.passages.items import get_source_id
-from agent_memory.memory.inbox_access import inbox_exists
+from agent_memory.memory.inbox_access import has_journal
 from agent_memory.memory.views import view_candidates, view_preview
-from agent_memory.models import Memory
+from agent_memory.models import CANDIDATE, Memory
 from agent_memory.models.escaped_text import brief
 from agent_memory.models.verbatim import VERBATIM
 
@@ -279,7 +279,7 @@ async def forget_all(run: AgentContext, *, reason: str, yes: bool, now: bool) ->
         raise typer.Exit(FAILED)
     categories = ", ".join(f"{name} {count}" for name, count in view["by_category"].items())
     run.screen.note(f"{memories}: {categories}.")
-    if has_archive(run) or inbox_exists(run.service.agent_id, run.service.settings):
+    if has_archive(run) or has_journal(run.service.agent_id, run.service.settings, CANDIDATE):
         run.screen.note("Archived memories and waiting notes stay; `agents delete` deletes everything for good.")
     if not yes:
         question = f"Forget all {memories}{' for good' if now else ''}?"

@@ -256,9 +256,9 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
 
 async def write_waiting(run: AgentContext, write: "Callable[[dict[str, Any]], object]") -> int:
     """Write what waits, as a part of an export; return how much."""
-    from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
+    from agent_memory.memory.inbox_access import has_journal, opened_inbox
 
-    if not inbox_exists(run.service.agent_id, run.service.settings):
+    if not has_journal(run.service.agent_id, run.service.settings, CANDIDATE):
         return 0
     async with opened_inbox(run.service) as opened:
         candidates = [*await opened.waiting(), *await opened.archived()]

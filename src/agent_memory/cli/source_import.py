@@ -15,8 +15,8 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import count_documents, list_session, restore_items, withdraw_import
 from agent_memory.knowledge.plan_view import describe_stored, list_problems, list_times, view_plan
-from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
-from agent_memory.models import RESOURCE, to_text
+from agent_memory.memory.inbox_access import has_journal, opened_inbox
+from agent_memory.models import CANDIDATE, RESOURCE, to_text
 from agent_memory.models.escaped_text import one_line
 from agent_memory.models.identifiers import IMPORT_PREFIX
 
@@ -157,7 +157,7 @@ async def count_imported(run: AgentContext, import_id: str) -> list[str]:
         documents = await count_documents(knowledge, resources)
         turns += [turn.id for resource_id in resources for turn in await knowledge.episodes.linked_to(resource_id)]
     waiting = 0
-    if inbox_exists(run.service.agent_id, run.service.settings):
+    if has_journal(run.service.agent_id, run.service.settings, CANDIDATE):
         async with opened_inbox(run.service) as inbox:
             waiting = sum(candidate.batch == import_id for candidate in await inbox.waiting())
     return list_withdrawn({"documents": documents, "turns": len(turns), "waiting": waiting})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from agent_memory.care.archive import Archive, archive_exists
+from agent_memory.care.archive import Archive
 from agent_memory.care.importance import CATEGORY_OF, MemoryEntryType, get_entry_type, importance_of
 from agent_memory.compat.leonidas_entries import (
     EXTERNAL_ID,
@@ -29,7 +29,9 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.memory.inbox_access import has_journal
 from agent_memory.models import (
+    ARCHIVED,
     EPISODE,
     MEMORY,
     RESOURCE,
@@ -161,7 +163,7 @@ class EntryRecords:
 
     async def get_archived(self, entry_id: str) -> ArchivedMemory | None:
         """Return the archived memory of an entry."""
-        if not archive_exists(self.service.agent_id, self.service.settings):
+        if not has_journal(self.service.agent_id, self.service.settings, ARCHIVED):
             return None
         group = self._caller().group
         archived = await self.archive.get(get_record_id(entry_id, group or ""))

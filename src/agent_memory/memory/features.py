@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
-from agent_memory.memory.inbox_access import HeldProposals, inbox_exists
+from agent_memory.memory.inbox_access import HeldProposals, has_journal
 from agent_memory.memory.search_sources import SearchSource, WideRequest, build_hit
-from agent_memory.models import HitOrigin, sees, utc_now
+from agent_memory.models import CANDIDATE, HitOrigin, sees, utc_now
 from agent_memory.registry import ARCHIVE, KINDS, KNOWLEDGE, RegisteredKind, load_handler
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class WaitingNotes(SearchSource):
             await self._inbox.close()
 
     async def _list_waiting(self) -> dict[str, Candidate]:
-        if not inbox_exists(self._service.agent_id, self._service.settings):
+        if not has_journal(self._service.agent_id, self._service.settings, CANDIDATE):
             return {}
         if self._inbox is None:
             from agent_memory.memory.inbox import Inbox  # for those who have one

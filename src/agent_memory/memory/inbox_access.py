@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from agent_memory.memory.caller import Caller, ProposedAct
     from agent_memory.memory.inbox import Inbox
     from agent_memory.memory.service import MemoryService
-    from agent_memory.models import Memory
+    from agent_memory.models import Kind, Memory
     from agent_memory.settings import ServiceSettings
 
 
 log = get_logger(__name__)
 
 
-def inbox_exists(agent_id: str, settings: ServiceSettings) -> bool:
-    """Return True if an agent's inbox has a file."""
+def has_journal(agent_id: str, settings: ServiceSettings, kind: Kind[Any]) -> bool:
+    """Return True if an agent has a file of a kind."""
     if settings.backend == "server":
         return False
-    return (folder_of(agent_id, settings.storage_root).path / CANDIDATE.journal).exists()
+    return (folder_of(agent_id, settings.storage_root).path / kind.journal).exists()
 
 
 @contextlib.asynccontextmanager
@@ -45,7 +45,7 @@ async def opened_inbox(service: MemoryService) -> AsyncIterator[Inbox]:
 
 async def drop_stored(service: MemoryService, memory: Memory, caller: Caller) -> None:
     """Remove the texts of a stored memory from the inbox."""
-    if inbox_exists(service.agent_id, service.settings):
+    if has_journal(service.agent_id, service.settings, CANDIDATE):
         async with opened_inbox(service) as inbox:
             await inbox.drop_stored(memory, caller)
 
@@ -55,7 +55,7 @@ async def count_waiting(service: MemoryService) -> int:
 
     0 also for an inbox that cannot be read, which the doctor explains.
     """
-    if inbox_exists(service.agent_id, service.settings):
+    if has_journal(service.agent_id, service.settings, CANDIDATE):
         with contextlib.suppress(StorageError):
             async with opened_inbox(service) as inbox:
                 return len(await inbox.waiting())
@@ -86,7 +86,7 @@ class HeldProposals:
 
     async def settle(self, proposal: str, caller: Caller) -> None:
         """Remove an act that was done after the user's yes."""
-        if inbox_exists(self._service.agent_id, self._service.settings):
+        if has_journal(self._service.agent_id, self._service.settings, CANDIDATE):
             with contextlib.suppress(StorageError):  # `review` shows it still
                 async with opened_inbox(self._service) as inbox:
                     await inbox.settle(proposal, caller)
@@ -103,7 +103,7 @@ async def carry_out(service: MemoryService, proposal: str, caller: Caller) -> No
     Raises:
         AgentMemoryError: It cannot be done any more; it still waits.
     """
-    if inbox_exists(service.agent_id, service.settings):
+    if has_journal(service.agent_id, service.settings, CANDIDATE):
         async with opened_inbox(service) as inbox:
             await inbox.accept_proposal(proposal, caller.as_person())
 

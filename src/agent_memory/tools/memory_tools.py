@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
 from agent_memory.memory import views
 from agent_memory.memory.caller import is_seen
-from agent_memory.memory.inbox_access import count_waiting, drop_stored, inbox_exists, opened_inbox
+from agent_memory.memory.inbox_access import count_waiting, drop_stored, has_journal, opened_inbox
 from agent_memory.models import (
     CANDIDATE,
     HIT_KINDS,
@@ -159,7 +159,7 @@ class StoreTool(AgentTool[StoreInput]):
         """
         note_id = content.strip()
         is_id = note_id.startswith(CANDIDATE.prefix) and len(note_id.split()) == 1
-        if not is_id or not inbox_exists(service.agent_id, service.settings):
+        if not is_id or not has_journal(service.agent_id, service.settings, CANDIDATE):
             return None
         async with opened_inbox(service) as inbox:
             note = await inbox.get(note_id)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.care.change_undo import ChangeUndo
 from agent_memory.care.consent_files import read_consent, view_consent
 from agent_memory.errors import UnsupportedError
-from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
+from agent_memory.memory.inbox_access import has_journal, opened_inbox
 from agent_memory.memory.views import view_pair
-from agent_memory.models import to_text
+from agent_memory.models import CANDIDATE, to_text
 from agent_memory.web.page_view import PageView
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ async def show_today(page: PageSession, _request: Request) -> PageView:
 
 async def list_waiting(service: MemoryService) -> list[Candidate]:
     """Return the waiting notes and proposals of an agent."""
-    if not inbox_exists(service.agent_id, service.settings):
+    if not has_journal(service.agent_id, service.settings, CANDIDATE):
         return []
     async with opened_inbox(service) as inbox:
         return await inbox.waiting()

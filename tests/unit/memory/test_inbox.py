@@ -14,7 +14,7 @@ from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError
 from agent_memory.journal import PurgeList
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.features import attach_withdrawals
-from agent_memory.memory.inbox_access import inbox_exists
+from agent_memory.memory.inbox_access import has_journal
 from agent_memory.models import CANDIDATE, Candidate, Observation, Source
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -281,7 +281,7 @@ async def test_a_yes_that_cannot_be_stored_leaves_it_waiting(house: House, monke
 
 async def test_nothing_is_made_before_something_waits(house: House) -> None:
     assert await house.inbox.waiting() == []
-    assert not inbox_exists("bob", house.settings)
+    assert not has_journal("bob", house.settings, CANDIDATE)
     assert not house.folder.exists()
 
 
@@ -289,7 +289,7 @@ def test_memories_on_a_server_have_no_inbox(house: House) -> None:
     house.service.settings = house.settings.model_copy(update={"backend": "server"})
     with raises(ConfigurationError, "inbox_needs_files"):
         Inbox(house.service)
-    assert not inbox_exists("bob", house.service.settings)
+    assert not has_journal("bob", house.service.settings, CANDIDATE)
 
 
 async def test_who_can_read_the_list_of_rejected_texts_cannot_try_words_against_it(house: House) -> None:

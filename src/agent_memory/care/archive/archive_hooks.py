@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_memory.care.archive.memory_archive import archive_exists, open_archive
-from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
-from agent_memory.models import Listing, SearchFilters
+from agent_memory.care.archive.memory_archive import open_archive
+from agent_memory.memory.inbox_access import has_journal, opened_inbox
+from agent_memory.models import ARCHIVED, CANDIDATE, Listing, SearchFilters
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -115,10 +115,10 @@ async def find_stored_apart(service: MemoryService, words: str) -> StoredApart:
         StorageError: The archive or the inbox cannot be read.
     """
     archived, waiting = None, None
-    if archive_exists(service.agent_id, service.settings):
+    if has_journal(service.agent_id, service.settings, ARCHIVED):
         async with open_archive(service) as archive:
             archived = await archive.find_matches(words)
-    if inbox_exists(service.agent_id, service.settings):
+    if has_journal(service.agent_id, service.settings, CANDIDATE):
         async with opened_inbox(service) as inbox:
             waiting = await inbox.find_matches(words)
     return StoredApart(archived, waiting)

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Clock, SearchResults
-    from agent_memory.settings import ServiceSettings
 
 _MATCHES: Final = 20
 """Archived memories that are compared with a request to forget."""
@@ -75,13 +74,6 @@ class ArchiveStats:
     by_rule: dict[str, int]
     by_category: dict[str, int]
     file_bytes: int
-
-
-def archive_exists(agent_id: str, settings: ServiceSettings) -> bool:
-    """Return True if an agent has an archive, without opening it."""
-    if settings.backend == "server":
-        return False
-    return (folder_of(agent_id, settings.storage_root).path / ARCHIVED.journal).exists()
 
 
 @contextlib.asynccontextmanager

@@ -20,8 +20,8 @@ from agent_memory.knowledge.passages.replaced_items import prefer_current, show_
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never, without_never
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.language.words import query_terms
-from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
-from agent_memory.models import ENTITY, EPISODE, EVERYTHING, MARK, MEMORY, RESOURCE, TOPIC, SearchRequest
+from agent_memory.memory.inbox_access import has_journal, opened_inbox
+from agent_memory.models import CANDIDATE, ENTITY, EPISODE, EVERYTHING, MARK, MEMORY, RESOURCE, TOPIC, SearchRequest
 from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ async def withdraw_import(
     Raises as `undo`.
     """
     waiting = {}
-    if inbox_exists(service.agent_id, service.settings):
+    if has_journal(service.agent_id, service.settings, CANDIDATE):
         async with opened_inbox(service) as inbox:  # first: forgetting a turn also drops notes that repeat it
             waiting = {"waiting": await inbox.drop_batch(import_id, caller)}
     resources, turns = await list_session(knowledge, import_id)

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.care.archive import Archive, archive_exists
+from agent_memory.care.archive import Archive
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.events import COMMON, EVENTS
 from agent_memory.memory.features import attach_features
-from agent_memory.models import Link, Memory
+from agent_memory.memory.inbox_access import has_journal
+from agent_memory.models import ARCHIVED, Link, Memory
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -345,14 +346,14 @@ async def test_a_list_has_the_last_first_and_the_archive_knows_whether_it_is_the
     house: House, clock: FrozenClock
 ) -> None:
     settings = house.service.settings
-    assert not archive_exists("bob", settings)
+    assert not has_journal("bob", settings, ARCHIVED)
     first, second = await house.keep("Maria likes tea."), await house.keep("The mug is blue.")
     await house.archive.add([first.id])
     clock.advance(days=1)
     await house.archive.add([second.id])
     assert [each.id for each in await house.archive.browse()] == [second.id, first.id]
-    assert archive_exists("bob", settings)
-    assert not archive_exists("bob", settings.model_copy(update={"backend": "server"}))
+    assert has_journal("bob", settings, ARCHIVED)
+    assert not has_journal("bob", settings.model_copy(update={"backend": "server"}), ARCHIVED)
     found = await house.archive.stats()
     assert (found.first, found.last) == (NOON, NOON + timedelta(days=1))
 
