@@ -76,7 +76,8 @@ def plan_program() -> ProgramPlan:
         return ProgramPlan(folder / "bin" / _PROGRAM, ((sys.executable, "-m", "venv", str(folder)), pip))
     place = subprocess.run([uv, "tool", "dir"], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    command = uv, "tool", "install", "--force", "--python", version, build_requirement()
+    # Without bytecode, the first start takes two seconds, and a host asks its model before it has our tools.
+    command = uv, "tool", "install", "--force", "--compile-bytecode", "--python", version, build_requirement()
     return ProgramPlan(Path(place) / DISTRIBUTION / "bin" / _PROGRAM, (command,))
 
 

@@ -205,7 +205,7 @@ def cached(run: Callable[..., Result], home: Path, monkeypatch: pytest.MonkeyPat
 
 def test_connect_from_a_cache_installs_the_program_first(run: Callable[..., Result], cached: Path, home: Path) -> None:
     shown = run("cursor", "--print").stdout
-    assert "uv tool install --force" in shown
+    assert "uv tool install --force --compile-bytecode" in shown
     assert not (home / "tools").exists()
     refused = run("cursor", code=2).stderr
     assert "Nothing was changed" in refused
