@@ -185,7 +185,7 @@ def is_stated(pattern: re.Pattern[str], sentence: str, *, may_be_asked: bool = T
 
 
 def _get_first_word(match: re.Match[str]) -> int:
-    """Return the start of a match, without a comma before it."""
+    """Return the start of a match, after its leading comma if any."""
     return match.end() - len(match[0].lstrip(" ,;"))
 
 

@@ -1,4 +1,4 @@
-"""File with hashes of guessed secrets that a person exempted."""
+"""Hashes of guessed secrets that a person exempted for all agents."""
 
 from __future__ import annotations
 

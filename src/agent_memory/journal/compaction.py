@@ -44,7 +44,7 @@ def to_microseconds(moment: datetime) -> int:
 def find_first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> int:
     """Return the index of the first entry within its grace time.
 
-    Returns the number of entries if none is old enough, as without a grace time. Entries are in the order of writing,
+    Returns the number of entries if none is young, as without a grace time. Entries are in the order of writing,
     whatever the clock said.
     """
     moments = (to_microseconds(datetime.fromisoformat(entry.at)) for entry in reversed(entries))

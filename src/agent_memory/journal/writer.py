@@ -224,7 +224,7 @@ class JournalFile:
             self._locks_file = not locks_keep_readers_out(folder)
 
     def begin(self) -> None:
-        """Create an empty file, or restore one that has another name.
+        """Create a missing file, or replace a hard-linked one by a copy.
 
         Raises:
             StorageError: It cannot be created, or it was there and is gone.

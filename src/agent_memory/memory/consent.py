@@ -70,7 +70,7 @@ class ConsentModes:
     categories: Mapping[str, Mode] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, category: str = "", project: str = "") -> Mode:
-        """Return the stricter mode of a category and its project."""
+        """Return the stricter mode of a category and a project."""
         named = (self.projects.get(project.casefold()), self.categories.get(category))
         return strictest([mode for mode in named if mode is not None] or [self.mode])
 
@@ -329,7 +329,7 @@ class ConsentFiles:
         return tuple(rule for _, rule in self._rules.values() if rule is not None)
 
     def has_changed(self) -> bool:
-        """Return True if a file changed since the last `read`."""
+        """Return True before the first `read`, or if a file changed since."""
         return not self._rules or any(_get_state(path) != state for path, (state, _) in self._rules.items())
 
     def _load_rule(self, path: Path, read: ReadRule, fail: FailRule) -> tuple[object, ConsentRule | None]:

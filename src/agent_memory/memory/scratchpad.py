@@ -441,7 +441,7 @@ class AgentScratchpad:
         return updated
 
     async def _load_versions(self, memory_id: str) -> tuple[list[str], int | None]:
-        """Return the checksums of a memory's versions and its last change."""
+        """Return checksums of a memory's versions, and its last change number."""
         try:
             versions = await self._storage.history(memory_id)
         except UnsupportedError:  # a server keeps no versions
