@@ -225,6 +225,14 @@ async def list_candidates(run: AgentContext, opened: "Inbox", waiting: "Sequence
         run.screen.hint("Run `agent-memory review` to decide, or `agent-memory inbox --accept ID` or --reject ID.")
 
 
+def _describe_value(value: object) -> str:
+    """Return a value as plain words: entries of a list, values of an object."""
+    entries = list(value.values()) if isinstance(value, dict) else value
+    if isinstance(entries, list):
+        return (" " if isinstance(value, dict) else ", ").join(filter(None, map(_describe_value, entries)))
+    return str(value)
+
+
 def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
     """Print one candidate: who said it when, and its text."""
     whose = (
@@ -248,7 +256,8 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
     run.screen.show(candidate.content, indent=2)
     if candidate.act:
         what = "store this text" if candidate.act == "store" else f"{candidate.act} {', '.join(candidate.act_ids)}"
-        fields = [f"{name} {value}" for name, value in sorted(candidate.act_values.items()) if name != "content"]
+        values = sorted(candidate.act_values.items())
+        fields = [f"{name} {_describe_value(value)}" for name, value in values if name != "content"]
         run.screen.show(f"would {what}{': ' * bool(fields)}{', '.join(map(plain, fields))}", indent=2, style="dim")
     if candidate.replaces:
         run.screen.show(f"would replace {candidate.replaces}", indent=2, style="dim")

@@ -41,6 +41,20 @@ def test_accept_proposal_carries_it_out(root: Path, cli: Any, prefix: str) -> No
     assert "is not a proposal" in cli("accept", prefix + proposal, "-a", "bob", code=3).stderr
 
 
+def test_review_of_an_update_shows_plain_values(root: Path, cli: Any) -> None:
+    async def run() -> str:
+        session = await Attacked(root).begin()
+        await session.say("note it")
+        memory = await session.store(RULE)
+        await session.read()
+        await session.tool("memory_update", memory_id=memory.id, tags=["a", "b"])
+        await session.end()
+        return memory.id
+
+    memory_id = asyncio.run(run())
+    assert f"would update {memory_id}: tags a, b\n" in cli("review", "-a", "bob", code=1).stdout
+
+
 @pytest.mark.parametrize(
     "arguments", [("accept", "ID", "--undo"), ("inbox", "--edit", "ID", "--text", "We push to main.")]
 )
