@@ -226,7 +226,7 @@ async def list_candidates(run: AgentContext, opened: "Inbox", waiting: "Sequence
 
 
 def _describe_value(value: object) -> str:
-    """Return a value as plain words: entries of a list, values of an object."""
+    """Return a value as plain words, lists with commas."""
     entries = list(value.values()) if isinstance(value, dict) else value
     if isinstance(entries, list):
         return (" " if isinstance(value, dict) else ", ").join(filter(None, map(_describe_value, entries)))
