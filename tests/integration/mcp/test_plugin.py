@@ -71,6 +71,11 @@ def test_each_host_calls_every_hook_that_it_can(name: str) -> None:
     assert hooks == {event: [entry] for event, entry in build_hooks(host, ["agent-memory"]).items()}
 
 
+def test_codex_session_end_keeps_its_time_limit() -> None:
+    (run,) = build_hooks("codex", ["agent-memory"])["SessionEnd"]["hooks"]
+    assert run["timeout"] <= 3
+
+
 @pytest.mark.parametrize("name", SKILLS)
 def test_skill_names_only_tools_that_exist(name: str) -> None:
     _, head, body = (PLUGIN / "skills" / name / "SKILL.md").read_text().split("---\n", 2)

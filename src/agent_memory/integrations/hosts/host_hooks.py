@@ -30,6 +30,7 @@ class HookFile:
         file: The file; it is JSON.
         events: Name of our hook and matcher, by event of the host.
         timeout: Time limit in the host's unit; 0 if its entries are commands alone, in a file with a version.
+        end_timeout: Highest time limit at the end of a session; 0 for that of the other events.
         has_name: True if the command names the host. That of Claude Code does not: other hosts read its file.
         advice: What the user does next in the host.
     """
@@ -37,6 +38,7 @@ class HookFile:
     file: HostFile
     events: Mapping[str, tuple[str, str]]
     timeout: int = 10
+    end_timeout: int = 0
     has_name: bool = True
     advice: str = ""
 
@@ -64,6 +66,7 @@ HOOK_FILES: Final[Mapping[str, HookFile]] = {
             "Stop": ("pre-compact", ""),
             "SessionEnd": ("session-end", ""),
         },
+        end_timeout=3,  # it warns of a higher one in each session
         advice="Codex runs the hooks after you trust them: type /hooks there.",
     ),
     "cursor": HookFile(
@@ -106,7 +109,8 @@ def build_hooks(name: str, command: Sequence[str]) -> dict[str, dict[str, Any]]:
         host = ["--host", name] if hooks.has_name else []
         line = shlex.join([command[0], "hook", hook, *host, *command[1:]])
         if hooks.timeout:
-            run = {"type": "command", "command": line, "timeout": hooks.timeout}
+            timeout = (hook == "session-end" and hooks.end_timeout) or hooks.timeout
+            run = {"type": "command", "command": line, "timeout": timeout}
             entries[event] = {**({"matcher": matcher} if matcher else {}), "hooks": [run]}
         else:
             entries[event] = {"command": line}
