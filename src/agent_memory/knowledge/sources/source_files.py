@@ -275,7 +275,11 @@ def _open_archive(path: Path) -> SourceTree:
     for member in members:
         name = _name_member(member)
         *folders, base = name.split("/")
-        if not is_shown(base, _RULE_FILES) or not all(is_shown(folder, _RULE_FOLDERS) for folder in folders):
+        if (
+            not base
+            or not is_shown(base, _RULE_FILES)
+            or not all(is_shown(folder, _RULE_FOLDERS) for folder in folders)
+        ):
             continue
         if name in tree.files:
             name = posixpath.join(*folders, f"{len(tree.files)}-{base}")

@@ -151,8 +151,9 @@ def test_rules_in_an_archive_keep_their_names(tmp_path: Path) -> None:
 def test_members_of_one_name_are_all_read(tmp_path: Path) -> None:
     path = tmp_path / "notes.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        for number, name in enumerate(("a.md", "a.md", "x/../a.md")):
+        for number, name in enumerate(("a.md", "a.md", "x/../a.md", "..", ".")):
             archive.writestr(name, f"Note {number}.")
+    assert len(open_source(str(path)).files) == 3
     texts = {part.text for _, part in read_source(path)}
     assert texts == {"Note 0.", "Note 1.", "Note 2."}
 
