@@ -1,4 +1,4 @@
-"""Load of a module, or of the reason why it cannot be loaded.
+"""Load of a module, or the reason why it fails.
 
 The host installs a package once, and never again while a package of that name is installed. After an update, modules
 would run on the earlier library; after its cache was removed, on none. So each module puts the library of its own clone

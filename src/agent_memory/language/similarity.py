@@ -304,7 +304,7 @@ def _is_subject(words: tuple[_ComparedWord, ...], start: int) -> bool:
 
 
 def _count_equal(first: tuple[_ComparedWord, ...], second: tuple[_ComparedWord, ...]) -> int:
-    """Return how many words both begin with."""
+    """Return the number of equal words at the beginning of both."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0].text == pair[1].text, pairs))
 

@@ -269,7 +269,7 @@ def _get_nearness(hit: _PassageHit, hits_by_score: Sequence[_PassageHit]) -> flo
 
 
 def _is_pasted(hit: _PassageHit) -> bool:
-    """Return True if an item of pasted text has less trust than its turn."""
+    """Return True if a pasted item has less trust than its turn."""
     return hit.turn is not None and _is_live(hit.turn) and hit.record.trust != hit.turn.trust
 
 

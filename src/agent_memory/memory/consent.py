@@ -339,7 +339,7 @@ class ConsentFiles:
 
 
 def _get_state(path: Path) -> tuple[object, ...]:
-    """Return a value that changes with a file, or the error of reaching it.
+    """Return a value that changes with a file, or its error.
 
     The time of the inode also changes with permissions, and when an editor restores the time of the content.
     """

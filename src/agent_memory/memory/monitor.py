@@ -137,12 +137,12 @@ class Monitor:
         await self.report("memory:updated", caller, memory, memory_id=memory_id, **names)
 
     async def settle(self) -> None:
-        """Wait for the work in this loop that is done after an answer."""
+        """Wait for work of this loop that follows an answer."""
         await self.background.settle()
         await self.flush_log()
 
     async def flush_log(self) -> None:
-        """Wait until the changes reported in this loop are in the audit log."""
+        """Wait until the audit log has the changes of this loop."""
         await self._log_writes.settle()
 
     async def _log_change(self, audit: AuditLog, event: str, data: Mapping[str, Any], caller: Caller) -> None:

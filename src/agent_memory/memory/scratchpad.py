@@ -426,10 +426,10 @@ class AgentScratchpad:
         return refused
 
     async def _change_by_edit(self, edits: PadEdits, memory_id: str, change: dict[str, Any], writer: Caller) -> Updated:
-        """Change a memory unless it was changed or replaced after the file was rendered.
+        """Change a memory, unless it is newer than the rendered file.
 
         Raises:
-            ConflictError: It was; nothing was changed.
+            ConflictError: It is newer; nothing was changed.
         """
         versions, seq = await self._load_versions(memory_id)
         if versions and edits.is_stale(memory_id, versions) and versions[-1] != self._edited.get(memory_id):

@@ -39,7 +39,7 @@ def as_cell(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return a text as a person reads it, for a model or a screen.
+    r"""Return a text as people read it, for a model or screen.
 
     As `remove_invisible` does, but characters that reorder text are escaped. Markers of roles in chat formats get a
     backslash, so that no host or tokenizer takes them for its own: `<\|im_start|>`.

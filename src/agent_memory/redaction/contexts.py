@@ -165,7 +165,7 @@ _VENDOR_SAYS: Final = re.compile(r"(?i)\b(?:key|token|secret|api|pat|credential|
 
 
 class _ContextRule(NamedTuple):
-    """Rule for one form of a secret, such as a call with a password.
+    """Rule for one form of a secret, such as a password argument.
 
     Attributes:
         stems: Literals; the text in lower case has one of them.

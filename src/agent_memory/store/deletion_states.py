@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DeletionState(StrEnum):
-    """State of a record; no file has a text of a purged one."""
+    """State of a record; no file has the text of a purged one."""
 
     LIVE = auto()
     ARCHIVED = auto()

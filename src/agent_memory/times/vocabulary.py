@@ -1,4 +1,4 @@
-"""Words of time by language, and the tense of the words around a date.
+"""Words of time by language, and the tense around a date.
 
 `language/patterns/<language>.txt` has the words. Each line is a kind, then words by value; a value without "=" is 0. A
 language needs no other file for dates. Kinds whose words are not their own name:

@@ -149,7 +149,7 @@ async def check_rewording(session: HostSession, memory: Memory, changes: Mapping
 
 
 def _is_said(prompt: str, content: str) -> bool:
-    """Return True if a prompt says a text or asks to keep it."""
+    """Return True if a prompt has a text or requests its storage."""
     return asks_to_keep(prompt, content) or says(prompt, content)
 
 

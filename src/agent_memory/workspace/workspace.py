@@ -151,7 +151,7 @@ class Workspace:
         return self.steps.ready(agent)
 
     def work(self, agent: str | None = None, *, owner: str | None = None) -> Iterator[StepWork]:
-        """Claim steps until none can run, and finish each after the loop's body.
+        """Claim steps until none can run; finish each after the body.
 
         A step is released if the body raises or leaves the loop, or if it cannot be finished. `StepWork.fail` fails it.
 

@@ -61,7 +61,7 @@ class TalkExchange:
 
 
 def asks(text: str) -> bool:
-    """Return True if a word of a text ends with a question mark."""
+    """Return True if a word ends with a question mark."""
     return _QUESTION.search(text) is not None
 
 

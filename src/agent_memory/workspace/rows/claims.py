@@ -247,7 +247,7 @@ def _judge(lease: Lease, holder: str | None) -> Lease:
 
 
 def _is_whole(claim: Claim) -> bool:
-    """Return True if the parts of a claim belong to one step or row."""
+    """Return True if a claim's parts belong to one step or row."""
     if claim.step is None:
         return claim.lease == row_lease(claim.table or "", claim.row_id or 0)
     step = f"{claim.phase}/{claim.agent}/{'' if claim.key is None else claim.key}"
@@ -318,7 +318,7 @@ class Claim:
     row_fence: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what an agent or a driver needs, for JSON."""
+        """Return the fields for an agent or a driver, for JSON."""
         names = ("step", "phase", "agent", "table", "key", "attempt", "fence", "owner")
         fields = {name: getattr(self, name) for name in names}
         fields["expires_at"] = self.expires_at.isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Ways back: to a snapshot, or to before the steps of one row.
+"""Restoration of a snapshot, or of the state before a row's steps.
 
 Old values return as new changes, so nothing of the history is lost.
 """
