@@ -88,6 +88,9 @@ async def test_state_is_private_and_has_no_secret(root: Path, report: Report) ->
     [
         ("Write", {"file_path": "{root}/a.py"}, ("medium", "model via MCP claude-code")),
         ("TodoWrite", {}, ("medium", "model via MCP claude-code")),
+        ("TaskCreate", {"subject": "x"}, ("medium", "model via MCP claude-code")),
+        ("WaitForMcpServers", {}, ("medium", "model via MCP claude-code")),
+        ("TaskOutput", {}, ("low", "agent after TaskOutput")),
         ("mcp__agent-memory__search", {"query": "x"}, ("medium", "model via MCP claude-code")),
         ("mcp__agent_memory__search", {"query": "x"}, ("medium", "model via MCP claude-code")),
         ("mcp__plugin_agent-memory_agent-memory__search", {}, ("medium", "model via MCP claude-code")),

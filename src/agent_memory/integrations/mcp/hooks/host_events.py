@@ -22,6 +22,10 @@ _OWN_TOOL: Final = re.compile(r"(?:mcp__(?:plugin_agent-memory_)?agent[-_]memory
 """Name of a tool of our server, as hosts write it; Codex replaces the hyphen."""
 _PATCHED_FILE: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _WRITERS: Final = ("Write", "Delete", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace", "apply_patch")
+_NOTERS: Final = (
+    "TodoWrite", "TaskCreate", "TaskUpdate", "WaitForMcpServers", "write_todos", "update_topic", "update_plan",
+)  # fmt: skip
+"""Tools that return nothing that another program or person wrote."""
 _MENTION: Final = re.compile(r"(?<!\S)@(?:\"([^\"\n]+)\"|([^\s\"]*[./][^\s\"]*))")
 """File that a prompt names, such as `@docs/mail.txt`."""
 _FILE_KEYS: Final = ("file_path", "notebook_path", "path", "absolute_path")
@@ -31,7 +35,7 @@ _HOST_TOOLS: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("Grep", "grep_search", "search_file_content"), ("grep", SEARCH)),
     **dict.fromkeys(("Glob", "glob"), ("glob", SEARCH)),
     **dict.fromkeys(("Bash", "Shell", "shell", "run_shell_command"), ("bash", SHELL)),
-    **dict.fromkeys(("TodoWrite", "write_todos", "update_plan"), ("todo", LOCAL_TOOLS[0])),
+    **dict.fromkeys(_NOTERS, ("todo", LOCAL_TOOLS[0])),
 }
 """Name and package of the Amplifier tool that does the same, by the name of a host's own tool."""
 _GEMINI_EVENTS: Final = frozenset({"BeforeAgent", "AfterTool", "AfterAgent", "PreCompress"})
