@@ -289,7 +289,11 @@ class BulkImport:
             project = str(part.metadata.get("project", ""))
             plan.talks.append(PlannedTalk(form, file.name, part.key, project, counts))
         elif isinstance(part, ReceivedDocument):
-            is_known = await asyncio.to_thread(self._knows, part, file, context.documents)
+            try:
+                is_known = await asyncio.to_thread(self._knows, part, file, context.documents)
+            except ValidationError as error:
+                plan.problems.append((_name_place(part.title, file), error.code))
+                return
             row = plan.get_row(form, "documents")
             row.new, row.known = row.new + (not is_known), row.known + is_known
             row.note_time(part.said_at)
@@ -329,10 +333,7 @@ class BulkImport:
 
     def _knows(self, document: ReceivedDocument, file: SourceFile, index: DocumentIndex) -> bool:
         origin = Origin("medium", self._knowledge.clock(), file=file.base_name[-200:])
-        try:
-            record = draft_resource(self._knowledge.agent_id, document, origin, _REDACTOR).record.value
-        except ValidationError:
-            return False
+        record = draft_resource(self._knowledge.agent_id, document, origin, _REDACTOR).record.value
         current = index.find(record)
         return bool(index.list_same_text(record)) or (current is not None and has_same_text(current, record))
 
@@ -409,7 +410,8 @@ class BulkImport:
                 origin = str(TextOrigin("import", form.name))
                 await ingest.part(part, done, origin, caller=self._caller, progress=show)
                 stored[kind] += done.new - count
-            plan.problems += [(f"{place} of {file.name}", code) for place, code in done.refused]
+            refused = [(_name_place(place, file), code) for place, code in done.refused]
+            plan.problems = [*dict.fromkeys([*plan.problems, *refused])]  # the plan found some
         return stored
 
     async def _hold(self, memories: list[Memory]) -> int:
@@ -418,6 +420,11 @@ class BulkImport:
         candidates = [redact_record(CANDIDATE, Candidate.of(memory, **fields)).value for memory in memories]
         async with opened_inbox(self._service) as inbox:
             return await inbox.take_in(candidates)
+
+
+def _name_place(place: str, file: SourceFile) -> str:
+    """Return the name of a place in a file for a person."""
+    return file.name if place == file.base_name else f"{place} of {file.name}"
 
 
 def _count_turns(row: PlanRow, talk: FileConversation, known_count: int, show: Callable[[], None]) -> None:

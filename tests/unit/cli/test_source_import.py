@@ -70,6 +70,16 @@ def test_import_of_a_repeated_chat_counts_it_once(cli: Run, tmp_path: Path) -> N
     assert answer["stored"] == {"turns": 2}
 
 
+def test_import_of_an_empty_document_names_it_once(cli: Run, tmp_path: Path) -> None:
+    for name, text in (("empty.md", ""), ("full.md", "Backups run at two.")):
+        (tmp_path / "notes").mkdir(exist_ok=True)
+        (tmp_path / "notes" / name).write_text(text)
+    for new in (1, 0):
+        answer = document(cli("import", str(tmp_path / "notes"), "-a", "eve", "--yes", "--json", code=1))
+        assert rows(answer)["documents"][0] == new
+        assert [problem["where"] for problem in answer["problems"]] == ["empty.md"]
+
+
 def test_import_names_few_of_many_left_out_files(cli: Run, tmp_path: Path) -> None:
     files = {"conversations.json": [], "memories.txt": "Likes tea.\n", **{f"{name}.png": "" for name in "abcd"}}
     told = cli("import", str(write_zip(tmp_path / "export.zip", files)), "-a", "eve", "--dry-run")
