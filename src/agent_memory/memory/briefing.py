@@ -10,6 +10,8 @@ import asyncio
 import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from heapq import nlargest
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.files.layout import folder_of
@@ -46,7 +48,9 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Record
+    from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_storage import RecordStorage
+    from agent_memory.store.store import RecordNeighbors
 
 MARKER: Final = "[agent-memory: briefing"
 """Beginning of the text; capture ignores texts that begin with it."""
@@ -59,6 +63,15 @@ _MAX_PROMPT_CHARS: Final = 10_000
 _STANDING_SHARE: Final = 0.4
 """Share of the budget for memories that are shown for any prompt."""
 _RECENT: Final = timedelta(days=14)
+_INSTRUCTIONS: Final = ("preference", "pattern")
+"""Categories of standing instructions. They bear on prompts that share no word with them."""
+_NEAREST: Final = 3
+"""Standing instructions that are first, the nearest to the prompt.
+
+With 100 preferences of PrefEval in a tuning conversation of LoCoMo, 200 prompts: .765 of the briefings have the
+preference of the prompt, .695 without this. Answers about the conversation stay: .506, .500."""
+_MIN_COSINE: Final = 0.3
+"""Least cosine of one that is first, on the scale of MiniLM."""
 _MAX_LINES: Final = 10
 """Records of one section."""
 _LINE_TOKENS: Final = 3
@@ -161,11 +174,13 @@ class Briefer:
             asked = asked[:_MAX_PROMPT_CHARS]
             passages = await find_passages(asked, self._sources, now, caller, self._patience)
             passages = await self._drop_forgotten(await asyncio.to_thread(_drop_pasted, passages))
-        standing = await _list_standing(self._service, now, caller, known)
+        near = await _find_near_instructions(self._service.storage, asked, caller)
+        standing = await _list_standing(self._service, now, caller, known, near)
         memories = [record for section in standing for record in section.records]
         conflicts = await find_conflicts(self._service, caller, passages, memories, known)
         in_pairs = conflicts.older | {pair.newer.id for pair in conflicts.pairs}
-        passages = [passage for passage in passages if passage.id not in in_pairs and passage.id not in known]
+        known_ids = {*in_pairs, *known, *(memory.id for memory in near)}
+        passages = [passage for passage in passages if passage.id not in known_ids]
         findings = await _find_findings(self._service, asked, now, caller, known, self._patience)
         sections = [_build_conflicts(conflicts), *_drop_shown([*standing, findings], in_pairs)]
         fitting = _fit_sections(sections, int(room * _STANDING_SHARE) if passages else room)
@@ -196,25 +211,48 @@ def _drop_pasted(passages: list[RecordPassage]) -> list[RecordPassage]:
 
 
 async def _list_standing(
-    service: MemoryService, now: datetime, caller: Caller, known: Collection[str]
+    service: MemoryService, now: datetime, caller: Caller, known: Collection[str], near: Sequence[Memory]
 ) -> list[_BriefingSection]:
     """Return the memories for any prompt, the most important first."""
     seen = set(known)
 
-    async def build(heading: str, *, pinned: bool = False, **conditions: Any) -> _BriefingSection:
+    async def build(
+        heading: str, first: Sequence[Memory] = (), *, pinned: bool = False, **conditions: Any
+    ) -> _BriefingSection:
         filters = SearchFilters(**conditions).within(caller.group)
         listed = await service.storage.browse(Listing("newest", filters, pinned=pinned, limit=_MAX_LINES))
-        shown = [memory for memory in listed.records if _is_shown(memory, caller) and memory.id not in seen]
+        memories = {memory.id: memory for memory in (*first, *listed.records) if _is_shown(memory, caller)}
+        shown = [memory for memory in memories.values() if memory.id not in seen][:_MAX_LINES]
         seen.update(memory.id for memory in shown)
         return _BriefingSection(heading, [(_render_memory(memory), (memory,)) for memory in shown])
 
     sections = [
         await build("Pinned:", pinned=True),
-        await build("Preferences:", category="preference"),
+        await build("Preferences:", near, category="preference"),
         await build("Tasks that were noted:", category="task"),
         await build("Decided in the last two weeks:", category="decision", date_range={"start": now - _RECENT}),
     ]
     return [section for section in sections if section.rows]
+
+
+async def _find_near_instructions(storage: MemoryStorage, asked: str, caller: Caller) -> list[Memory]:
+    """Return up to three preferences and patterns, the nearest to a prompt first.
+
+    By cosine alone, without shared words. Empty without a loaded model. Low trust is left out.
+    """
+    scale = storage.cosine_scale  # loading a model takes half a second, which a greeting is not worth
+    if scale is None or not asked.strip():
+        return []
+    near: list[tuple[float, Memory]] = []
+    for category in _INSTRUCTIONS:
+        filters = SearchFilters(category=category).within(caller.group)
+        pairs = await storage.compare_neighbors(asked, filters, _list_near, floor=_MIN_COSINE / scale, reads_all=True)
+        near += [(cosine, memory) for memory, cosine in pairs or () if _is_shown(memory, caller)]
+    return [memory for _, memory in nlargest(_NEAREST, near, key=itemgetter(0))]
+
+
+def _list_near(neighbors: RecordNeighbors[Memory]) -> list[tuple[Memory, float]]:
+    return list(neighbors.near)
 
 
 async def _find_findings(

@@ -330,6 +330,13 @@ class StorageEdge(Generic[R]):
             return self.opened.embeddings.describe() | (second.describe() if second is not None else {})
         return {"status": "loading", "reason": "not connected yet"}
 
+    @property
+    def cosine_scale(self) -> float | None:
+        """Factor of cosines for limits of MiniLM; None without a loaded model."""
+        is_ready = self._is_open and self.opened.embeddings.is_ready
+        vectors = self.opened.index.vectors if is_ready else None
+        return None if vectors is None else vectors.cosine_scale
+
     def embedding_cost(self) -> float:
         """Return the costs of the embedder so far, in US dollars."""
         return self.opened.embeddings.cost if self._is_open else 0.0

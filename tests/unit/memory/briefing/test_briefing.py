@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.language.prompt_text import estimate_tokens
-from agent_memory.memory import Caller
+from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.briefing import MARKER, Briefer
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
 
 if TYPE_CHECKING:
-    from agent_memory.memory import MemoryService
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
     from tests.support import FrozenClock
 
 STRANGER = Caller("web", trust="low")
@@ -217,3 +222,41 @@ async def test_a_long_session_is_read_around_its_hits(service: MemoryService, cl
     assert "Parcel 20" not in made.text
     clock.advance(seconds=timedelta(days=1).total_seconds())
     assert "exactly seven" in (await briefer(service, clock).brief(ASKED)).text, "however long ago"
+
+
+@pytest.fixture
+async def near_service(root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
+    """Open a memory whose embedder treats "supper" as "food" and "logging" as "print"."""
+    embedder = HashEmbedder(synonyms={"supper": "food", "logging": "print"})
+    storage = FileStorage("bob", settings=ServiceSettings(storage_root=str(root)), embedder=embedder, clock=clock)
+    service = MemoryService(storage)
+    yield service
+    await service.close()
+
+
+async def fill_preferences(service: MemoryService) -> None:
+    """Store more preferences than a briefing lists."""
+    for number in range(12):
+        await service.store({"content": f"Tool {number} runs quietly.", "category": "preference"})
+
+
+@pytest.mark.parametrize("category", ["preference", "pattern"])
+async def test_briefing_lists_near_instruction_first_without_shared_words(
+    near_service: MemoryService, clock: FrozenClock, category: str
+) -> None:
+    await near_service.store({"content": "Only vegan food.", "category": category})
+    await fill_preferences(near_service)
+    await near_service.storage.prepare()
+    made = await briefer(near_service, clock, patience=5.0).brief("Plan supper")
+    lines = made.text.splitlines()
+    assert lines[lines.index("Preferences:") + 1].endswith(" Only vegan food.")
+    assert made.text.count("vegan") == 1
+    assert "vegan" not in (await briefer(near_service, clock, patience=5.0).brief("Rotate certificates")).text
+
+
+async def test_briefing_never_lists_near_instruction_of_low_trust(
+    near_service: MemoryService, clock: FrozenClock
+) -> None:
+    await near_service.store({"content": "Only vegan food.", "category": "pattern"}, STRANGER)
+    await near_service.storage.prepare()
+    assert "vegan" not in (await briefer(near_service, clock, patience=5.0).brief("Plan supper")).text
