@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -378,6 +379,15 @@ def test_purge_has_a_receipt(demo: ServedPage) -> None:
         tab.get_by_role("button", name="Purge").click()
     assert "Every byte of every file was searched." in tab.locator(".notice").inner_text()
     assert "Gone" in tab.locator("dl").inner_text()
+    tab.emulate_media(media="print", color_scheme="dark")
+    ground = tab.locator(".notice").evaluate("element => getComputedStyle(element).backgroundColor")
+    assert min(int(level) for level in re.findall(r"\d+", ground)) > 200, "black on dark paper"
+
+
+def test_forgotten_row_at_320_pixels_keeps_its_text_wide(demo: ServedPage) -> None:
+    demo.tab.set_viewport_size({"width": 320, "height": 900})
+    rows = demo.goto("/forget").locator("[data-row] > .grow")
+    assert rows.first.bounding_box()["width"] >= 140
 
 
 def store_texts(root: Path, texts: tuple[str, ...]) -> None:
