@@ -108,7 +108,9 @@ async def test_encrypted_memory_asks_for_its_key(locked: PageClient, path: str) 
 
 
 async def test_right_key_opens_an_encrypted_memory(locked: PageClient) -> None:
-    assert "This memory is encrypted" in await locked.post("/unlock", 423, key="wrong", back="/memories")
+    refused = await locked.post("/unlock", 423, key="wrong", back="/memories")
+    assert "This memory is encrypted" in refused
+    assert "This is not the key of this memory" in refused
     html = await locked.post("/unlock", key=KEY, back="/memories")
     assert "The heron nests in May." in html
     assert '<span class="badge">Encrypted</span>' in html
