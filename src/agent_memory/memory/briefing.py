@@ -240,13 +240,12 @@ async def _find_near_instructions(storage: MemoryStorage, asked: str, caller: Ca
 
     By cosine alone, without shared words. Empty without a loaded model. Low trust is left out.
     """
-    scale = storage.cosine_scale  # loading a model takes half a second, which a greeting is not worth
-    if scale is None or not asked.strip():
-        return []
+    if not storage.has_model or not asked.strip():
+        return []  # loading a model takes half a second, which a greeting is not worth
     near: list[tuple[float, Memory]] = []
     for category in _INSTRUCTIONS:
         filters = SearchFilters(category=category).within(caller.group)
-        pairs = await storage.compare_neighbors(asked, filters, _list_near, floor=_MIN_COSINE / scale, reads_all=True)
+        pairs = await storage.compare_neighbors(asked, filters, _list_near, floor=_MIN_COSINE, reads_all=True)
         near += [(cosine, memory) for memory, cosine in pairs or () if _is_shown(memory, caller)]
     return [memory for _, memory in nlargest(_NEAREST, near, key=itemgetter(0))]
 

@@ -331,11 +331,9 @@ class StorageEdge(Generic[R]):
         return {"status": "loading", "reason": "not connected yet"}
 
     @property
-    def cosine_scale(self) -> float | None:
-        """Factor of cosines for limits of MiniLM; None without a loaded model."""
-        is_ready = self._is_open and self.opened.embeddings.is_ready
-        vectors = self.opened.index.vectors if is_ready else None
-        return None if vectors is None else vectors.cosine_scale
+    def has_model(self) -> bool:
+        """Return True if a model is loaded."""
+        return self._is_open and self.opened.index.vectors is not None and self.opened.embeddings.is_ready
 
     def embedding_cost(self) -> float:
         """Return the costs of the embedder so far, in US dollars."""

@@ -191,7 +191,7 @@ class Store(Generic[R]):
             text: Text to compare with.
             filters: Conditions that all records meet.
             vector: Vector of the text; None compares words alone.
-            floor: Lowest cosine of a record near by meaning.
+            floor: Lowest cosine of a record near by meaning, on MiniLM's scale.
             most_unread: Return None rather than read the words of more records; None reads all.
         """
         state, now = self.refresh(), self.clock()
@@ -204,7 +204,10 @@ class Store(Generic[R]):
             return (pair for pair in records if state.is_valid(pair[0], now))
 
         request = SearchRequest("", _NEIGHBORS, now, filters)
-        near = [] if vector is None else self.index.find_nearest(request, vector, floor, among)
+        if vector is None or self.index.vectors is None:
+            near = []
+        else:
+            near = self.index.find_nearest(request, vector, floor / self.index.vectors.cosine_scale, among)
         return RecordNeighbors(load(self.index.alike(text, _NEIGHBORS, among, filters)), load(near))
 
     def warm(self, at_most: int) -> bool:

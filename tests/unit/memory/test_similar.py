@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import StorageError
 from agent_memory.memories import FileStorage
@@ -14,8 +16,6 @@ from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from tests.support import FrozenClock
 
@@ -90,6 +90,20 @@ async def test_store_with_loaded_model_lists_near_in_meaning(tmp_path: Path, clo
         await storage.prepare(None)
         stored = await store(service, "Staging listens on 9443.")
         assert [memory.id for memory in stored.similar] == [old.memory.id]
+    finally:
+        await service.close()
+
+
+@pytest.mark.parametrize(("scale", "count"), [(1.0, 0), (1.25, 1)])
+async def test_store_measures_nearness_on_the_scale_of_the_model(tmp_path: Path, scale: float, count: int) -> None:
+    embedder = HashEmbedder(384, {"wharf": "harbour", "vessel": "ship"})
+    embedder.cosine_scale = scale  # type: ignore[attr-defined]
+    storage = FileStorage("bob", tmp_path, embedder=embedder)
+    service = MemoryService(storage, ServiceSettings(storage_root=str(tmp_path)))
+    try:
+        await store(service, "Bright harbour cranes lift ship crates")
+        await storage.prepare(None)
+        assert len((await store(service, "Old vessel near northern wharf sank")).similar) == count
     finally:
         await service.close()
 
