@@ -101,6 +101,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "/import/store": import_screen.store_upload,
     "/import/undo": import_screen.undo_import,
     "/memories/edit": memories.store_edit,
+    "/memories/store": memories.store_memory,
     "/memories/forget": memories.forget_memories,
     "/memories/change": bulk_change.change_memories,
     "/restore": memories.restore_memory,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from agent_memory.memory import MemoryService
-    from agent_memory.memory.results import ForgottenMany, Updated
+    from agent_memory.memory.results import ForgottenMany, Stored, Updated
     from agent_memory.models import Memory, RecordState, SearchFilters
     from agent_memory.models.record_lists import RecordCounts
     from agent_memory.web.page_session import PageSession
@@ -81,6 +81,7 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
             "stored": tally.records,
             "hidden": {"replaced": tally.superseded, "expired": tally.expired},
             "is_damaged": bool((await service.storage.health()).get("problems")),
+            "categories": sorted(CATEGORIES),
         },
     )
 
@@ -230,7 +231,20 @@ async def store_edit(page: PageSession, form: PageForm) -> PageView | ActResult:
         return PageView("stale", {**data, "error": problem, **versions}, 409, f"/memories/{memory_id}")
     if not updated.fields:
         return ActResult(f"/memories/{memory_id}", PageNotice("Nothing was changed."))
-    return ActResult(f"/memories/{memory_id}", await _describe_updated(page, updated))
+    text = f"Changed {', '.join(updated.fields)}."
+    return ActResult(f"/memories/{memory_id}", await _describe_written(page, updated, text))
+
+
+async def store_memory(page: PageSession, form: PageForm) -> ActResult:
+    """Store what a person typed on the page."""
+    service, typed = await page.open(), _read_edit(form)
+    fields = _to_fields({name: text for name, text in typed.items() if text and name != "content"})
+    source = {"kind": "user", "detail": "page"}
+    values = {**fields, "content": typed["content"], "source": source, "origin": "typed", "trust": "high"}
+    stored = await service.store(values, page.caller)
+    if stored.duplicate:
+        return ActResult(f"/memories/{stored.memory.id}", PageNotice("This memory says that already."))
+    return ActResult("/memories", await _describe_written(page, stored, f"Stored {_quote(stored.memory)}."))
 
 
 async def _check_seq(service: MemoryService, memory_id: str, seq: int) -> None:
@@ -244,13 +258,12 @@ async def _check_seq(service: MemoryService, memory_id: str, seq: int) -> None:
         raise ConflictError("The memory was changed after you opened this form. Nothing was stored.")
 
 
-async def _describe_updated(page: PageSession, updated: Updated) -> PageNotice:
-    hints = [f"A secret was removed ({', '.join(updated.redacted)})."] if updated.redacted else []
-    hints += [f"It conflicts with {pair.older.id}: {_quote(pair.older)}" for pair in updated.suspects]
-    conflict_ids = {pair.older.id for pair in updated.suspects}
-    hints += [f"Similar: {memory.id} {_quote(memory)}" for memory in updated.similar if memory.id not in conflict_ids]
-    text = f"Changed {', '.join(name for name in updated.fields)}."
-    return PageNotice(text, await page.find_undo([updated.memory.id]), tuple(hints))
+async def _describe_written(page: PageSession, written: Stored | Updated, text: str) -> PageNotice:
+    hints = [f"A secret was removed ({', '.join(written.redacted)})."] if written.redacted else []
+    hints += [f"It conflicts with {pair.older.id}: {_quote(pair.older)}" for pair in written.suspects]
+    conflict_ids = {pair.older.id for pair in written.suspects}
+    hints += [f"Similar: {memory.id} {_quote(memory)}" for memory in written.similar if memory.id not in conflict_ids]
+    return PageNotice(text, await page.find_undo([written.memory.id]), tuple(hints))
 
 
 def _quote(memory: Memory) -> str:

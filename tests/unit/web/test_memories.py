@@ -110,6 +110,29 @@ async def test_address_of_no_memory_is_an_error(page: PageClient, memory_id: str
     assert (await page.http.get(f"/memories/{memory_id}")).status_code in {400, 404}
 
 
+async def test_add_stores_what_a_person_typed(page: PageClient) -> None:
+    assert 'action="/memories/store"' in await page.get("/memories")
+    marks = {"category": "fact", "tags": "birds", "project": "atlas", "pinned": "on"}
+    html = await page.post("/memories/store", content="The heron nests in May.", **marks)
+    assert "Stored" in html
+    assert "Undo" in html
+    (memory,) = (await page.read("/memories"))["memories"]
+    assert (memory["content"], memory["category"], memory["trust"]) == ("The heron nests in May.", "fact", "high")
+    assert (memory["tags"], memory["project"], memory["pinned"]) == (["birds"], "atlas", True)
+    assert "says that already" in await page.post("/memories/store", content="The heron nests in May.", category="note")
+
+
+@pytest.mark.parametrize(("field", "text"), [("content", "  "), ("expires_at", "someday")])
+async def test_refused_addition_stores_nothing(page: PageClient, field: str, text: str) -> None:
+    await page.post("/memories/store", 400, **{"content": "The heron nests in May.", "category": "note", field: text})
+    assert (await page.read("/memories"))["memories"] == []
+
+
+async def test_read_only_page_adds_nothing(reader: PageClient) -> None:
+    assert "/memories/store" not in await reader.get("/memories")
+    await reader.post("/memories/store", 403, content="The heron nests in May.", category="note")
+
+
 async def test_edit_changes_the_given_fields_with_high_trust(page: PageClient) -> None:
     memory_id = await page.store("The heron nests in May.", source={"kind": "user"}, tags=["birds"])
     fields = await get_edit(page, memory_id)

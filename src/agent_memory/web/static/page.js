@@ -64,6 +64,10 @@
       showCount();
     }
   });
+  document.addEventListener("toggle", (event) => {
+    const text = event.target.open && event.target.querySelector("textarea");
+    if (text) text.focus();
+  }, true);
   document.addEventListener("submit", (event) => {
     if (isLeaving) event.preventDefault();
     isDirty = false;
@@ -118,7 +122,7 @@
       const { stamp } = await (await fetch("/changes.json")).json();
       document.body.classList.remove("offline");
       if (stamp === document.body.dataset.stamp) return;
-      if (isDirty || isTyping(document.activeElement) || main().querySelector("form.edit, input:checked")) {
+      if (isDirty || isTyping(document.activeElement) || main().querySelector("form.edit:not(details:not([open]) *), input:checked")) {
         document.getElementById("changed").hidden = false;
       } else await refresh();
     } catch {
