@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from agent_memory.embeddings.cache import text_hash
 from agent_memory.embeddings.schedule import SCHEDULE
 from agent_memory.embeddings.worker import CachingEmbedder
+from agent_memory.errors import StorageError
 from agent_memory.language.languages import is_other_language
 from agent_memory.language.questions import is_foreign
 from agent_memory.language.text_forms import embedded_texts
@@ -211,7 +212,10 @@ class SecondModel(Generic[R]):
         cache = self._plan.cache
         if self._unchecked is None and cache.has_embedder(self._plan.checked_name):
             return None
-        records = self._storage.worker.ask(self._read_unchecked)
+        try:
+            records = self._storage.worker.ask(self._read_unchecked)
+        except StorageError:
+            return None  # each call of the storage reports it; the next process checks
         if records:
             self.note_texts(map(self._plan.kind.text_of, records))
             return 0.0

@@ -45,7 +45,6 @@ def test_pattern_of_the_page_skips_forbidden_text(extractor: Extractor, said: st
 def test_line_of_data_has_the_documented_keys() -> None:
     block = re.search(r"```json\n(.*?)```", DATA, re.DOTALL)
     line = json.loads(block[1])
-    assert re.findall(r"^\| `(\w+)` \|", DATA, re.MULTILINE) == [
-        "id", "source", "text", "capture", "secret", "sample", "either",
-    ]  # fmt: skip
+    documented = set(re.findall(r"`(\w+)[^`]*`", DATA.partition("```json")[2].partition("```\n")[2]))
+    assert documented >= {"source", "capture", "must_contain", "secret", "sample", "either"}
     assert set(line) == {"id", "source", "text", "capture", "secret", "sample"}

@@ -233,7 +233,6 @@ def test_no_hit_is_an_exit_code_and_no_output(bob: Run) -> None:
         ["no-such-command"],
         ["list", "--no-such-option"],
         ["export", "file.txt"],
-        ["import", __file__],
         ["list", "--all", "--limit", "3"],
         ["list", "--fields", "colour"],
         ["update", A],

@@ -25,7 +25,6 @@ def digesting(count: int, chars: int) -> str:
 @check_rows(
     ("label", "text"),
     [
-        ("choose among 2 items of 40 characters", choosing(2, 40)),
         ("choose among 50 items of 600 characters, the most", choosing(50, 600)),
         ("digest 4 passages of 1,200 characters, about the most of one call", digesting(4, 1_200)),
     ],
