@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from agent_memory.care.privacy import opened_inbox
-from agent_memory.models.memory import RULE_CATEGORIES
+from agent_memory.models.identifiers import RULE_CATEGORIES
 from benchmarks.harness import build_parser, print_report, read_jsonl
 from tests.hostile.attacked import Attacked
 

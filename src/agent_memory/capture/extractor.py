@@ -29,8 +29,8 @@ from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import COLONS, MessageSentence, split_sentences
 from agent_memory.language.similarity import strip_cue
 from agent_memory.models import Observation, Source, as_utc
-from agent_memory.models.identifiers import TextOrigin
-from agent_memory.models.memory import PASTED, RULE_CATEGORIES
+from agent_memory.models.identifiers import RULE_CATEGORIES, TextOrigin
+from agent_memory.models.memory import PASTED
 from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:

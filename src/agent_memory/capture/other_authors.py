@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.capture.rules import get_pattern, load_rules
 from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import COLONS, find_sentences
-from agent_memory.models.memory import RULE_CATEGORIES
+from agent_memory.models.identifiers import RULE_CATEGORIES
 
 if TYPE_CHECKING:
     from agent_memory.capture.rules import CaptureRule

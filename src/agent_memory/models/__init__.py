@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_memory.models.clock import to_own_zone as to_own_zone
     from agent_memory.models.clock import to_text as to_text
     from agent_memory.models.clock import utc_now as utc_now
+    from agent_memory.models.identifiers import CATEGORIES as CATEGORIES
     from agent_memory.models.identifiers import MAX_PROJECT_CHARS as MAX_PROJECT_CHARS
     from agent_memory.models.identifiers import check_agent_id as check_agent_id
     from agent_memory.models.identifiers import check_id as check_id
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from agent_memory.models.knowledge import Summary as Summary
     from agent_memory.models.knowledge import Topic as Topic
     from agent_memory.models.memory import CANDIDATE as CANDIDATE
-    from agent_memory.models.memory import CATEGORIES as CATEGORIES
     from agent_memory.models.memory import CHOSEN_NAMES as CHOSEN_NAMES
     from agent_memory.models.memory import DIGEST as DIGEST
     from agent_memory.models.memory import MAX_CONTENT_CHARS as MAX_CONTENT_CHARS

@@ -1,4 +1,4 @@
-"""Identifiers of agents, records and origins: checks and generation."""
+"""Identifiers of agents, records and origins, with checks; names of categories."""
 
 from __future__ import annotations
 
@@ -19,6 +19,20 @@ DEFAULT_ROOT: Final = "~/.amplifier/memory"
 IMPORT_PREFIX: Final = "import-"
 """Beginning of the session ID of an import, or of its undo."""
 MAX_PROJECT_CHARS: Final = 100
+CATEGORIES: Final = (
+    "preference",
+    "decision",
+    "discovery",
+    "pattern",
+    "task",
+    "bugfix",
+    "note",
+    "question",
+    "insight",
+)
+"""Built-in categories: closed in the tools' schema, open in the journal."""
+RULE_CATEGORIES: Final = frozenset(("preference", "pattern", "decision"))
+"""Categories of what a session is to keep to."""
 _AGENT_ID: Final = compile_late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"
 """Pattern of an ID after its prefix: 48 random bits."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from agent_memory.models.clock import UtcDatetime
-from agent_memory.models.identifiers import MAX_PROJECT_CHARS, derived_id, new_id, new_memory_id
+from agent_memory.models.identifiers import MAX_PROJECT_CHARS, RULE_CATEGORIES, derived_id, new_id, new_memory_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import (
     GROUP,
@@ -36,18 +36,6 @@ PROJECT: Final = "project"
 """Name of the facet of a project's memories."""
 CHOSEN_NAMES: Final = frozenset({"category", "topic"})
 """Fields with a chosen name; without it a memory is an ordinary one, of no topic."""
-CATEGORIES: Final = (
-    "preference",
-    "decision",
-    "discovery",
-    "pattern",
-    "task",
-    "bugfix",
-    "note",
-    "question",
-    "insight",
-)
-"""Built-in categories: closed in the tools' schema, open in the journal."""
 MemoryId = Annotated[str, IdOf("mem")]
 CandidateId = Annotated[str, IdOf("cnd")]
 Category = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -94,10 +82,6 @@ def is_stated(record: Memory | Observation) -> bool:
     A model does not reword, replace or shorten it without them, whatever its trust.
     """
     return record.source.kind == "user" or record.trust == "high"
-
-
-RULE_CATEGORIES: Final = frozenset(("preference", "pattern", "decision"))
-"""Categories of what a session is to keep to."""
 
 
 def is_typed_rule(memory: Memory) -> bool:

@@ -28,12 +28,12 @@ SKILLS = sorted(path.parent.name for path in PLUGIN.glob("skills/*/SKILL.md"))
 CHECKED = "numpy typer structlog rich onnxruntime mcp"
 
 
-def run_hook(root: Path, *arguments: str, given: str = "{}") -> tuple[dict[str, Any], str]:
+def run_hook(root: Path, *arguments: str, given: str = "{}", unloaded: str = CHECKED) -> tuple[dict[str, Any], str]:
     """Return the answer and stderr of the hook as a process."""
     program = (
         "import sys; from agent_memory.cli import main\n"
         "try:\n    main()\nfinally:\n    "
-        f"loaded = [name for name in '{CHECKED}'.split() if name in sys.modules]; assert not loaded, loaded"
+        f"loaded = [name for name in '{unloaded}'.split() if name in sys.modules]; assert not loaded, loaded"
     )
     process = subprocess.run(
         [sys.executable, "-c", program, "hook", *arguments],
@@ -107,6 +107,11 @@ async def test_session_starts_with_the_scratchpad_as_data(root: Path) -> None:
 def test_hook_loads_little_and_answers_json(root: Path, name: str) -> None:
     given = {"session_id": "s", "cwd": str(root.parent), "prompt": "Off the record.", "tool_name": "WebFetch"}
     assert run_hook(root, name, given=json.dumps(given)) == ({}, "")
+
+
+def test_prompt_is_read_without_models_of_records(root: Path) -> None:
+    given = {"session_id": "s", "cwd": str(root.parent), "prompt": "We decided to keep Postgres."}
+    assert run_hook(root, "user-prompt", given=json.dumps(given), unloaded=f"{CHECKED} pydantic") == ({}, "")
 
 
 async def test_long_scratchpad_is_cut_to_its_budget(root: Path) -> None:

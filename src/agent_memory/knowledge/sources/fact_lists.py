@@ -10,7 +10,7 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.turns import parse_moment, repair_text, to_mapping
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, strip_bullet
 from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
-from agent_memory.models.memory import CATEGORIES
+from agent_memory.models.identifiers import CATEGORIES
 from agent_memory.models.record import MAX_TAG_CHARS, MAX_TAGS
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from agent_memory.knowledge.sources.fact_lists import build_relations, clean_tag
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, cut_statements
 from agent_memory.models import utc_now
 from agent_memory.models.clock import FILE_TIME
-from agent_memory.models.memory import CATEGORIES
+from agent_memory.models.identifiers import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

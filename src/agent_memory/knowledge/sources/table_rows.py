@@ -23,7 +23,7 @@ from agent_memory.knowledge.sources.fact_lists import clean_tags, read_memory
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart
 from agent_memory.knowledge.sources.source_files import MAX_TEXT_BYTES
 from agent_memory.models import as_utc, utc_now
-from agent_memory.models.memory import CATEGORIES
+from agent_memory.models.identifiers import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
