@@ -14,14 +14,14 @@ from agent_memory.cli.unfinished_imports import UnfinishedImport, drop_unfinishe
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import count_documents, list_session, restore_items, withdraw_import
-from agent_memory.knowledge.plan_view import describe_stored, list_problems, list_times, view_plan
+from agent_memory.knowledge.plan_view import describe_stored, list_counts, list_problems, list_times, view_plan
 from agent_memory.memory.inbox_access import has_journal, opened_inbox
 from agent_memory.models import CANDIDATE, RESOURCE, to_text
 from agent_memory.models.escaped_text import one_line
 from agent_memory.models.identifiers import IMPORT_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from agent_memory.cli.runtime import AgentContext
@@ -160,7 +160,7 @@ async def count_imported(run: AgentContext, import_id: str) -> list[str]:
     if has_journal(run.service.agent_id, run.service.settings, CANDIDATE):
         async with opened_inbox(run.service) as inbox:
             waiting = sum(candidate.batch == import_id for candidate in await inbox.waiting())
-    return list_withdrawn({"documents": documents, "turns": len(turns), "waiting": waiting})
+    return list_counts({"documents": documents, "turns": len(turns), "waiting": waiting})
 
 
 async def withdraw_imported(run: AgentContext, import_id: str) -> dict[str, int]:
@@ -169,12 +169,6 @@ async def withdraw_imported(run: AgentContext, import_id: str) -> dict[str, int]
         counts = await withdraw_import(knowledge, run.service, import_id, run.caller)
     await asyncio.to_thread(drop_unfinished, knowledge.folder.path, import_id)
     return counts
-
-
-def list_withdrawn(counts: Mapping[str, int]) -> list[str]:
-    """Return the counts of withdrawn texts, each with its noun."""
-    nouns = {"turns": "turn", "documents": "document", "waiting": "waiting note"}
-    return [counted(counts[key], noun) for key, noun in nouns.items() if counts.get(key)]
 
 
 async def list_text_imports(run: AgentContext) -> list[dict[str, Any]]:

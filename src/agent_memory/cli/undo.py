@@ -14,10 +14,11 @@ from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.source_import import count_imported, list_text_imports, list_withdrawn, withdraw_imported
+from agent_memory.cli.source_import import count_imported, list_text_imports, withdraw_imported
 from agent_memory.cli.text import minute
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
+from agent_memory.knowledge.plan_view import list_counts
 from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
 from agent_memory.models.escaped_text import brief, one_line
 from agent_memory.models.identifiers import IMPORT_PREFIX
@@ -241,9 +242,7 @@ def _show_outcome(
     elif restored or withdrawn:
         what = restored[0] if len(restored) == 1 else counted(len(restored), "memory", "memories")
         if is_import:
-            memories = [counted(len(restored), "memory", "memories")] if restored else []
-            names = [*memories, *list_withdrawn(withdrawn)]
-            sentence = f"Took back {', '.join(names)}."
+            sentence = f"Took back {', '.join(list_counts({**withdrawn, 'memories': len(restored)}))}."
         run.screen.show(sentence or f"Took back {counted(len(undone), 'change')}: {what}.")
         if is_import and withdrawn:
             run.screen.hint("Import the same files again to restore all of it.")

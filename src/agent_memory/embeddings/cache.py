@@ -25,12 +25,19 @@ from agent_memory.files.atomic import read_signature
 from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import get_aside_path
-from agent_memory.files.vectors import concatenate_vectors, get_byte_lengths, load_vectors, pack_vectors, unpack_vectors
+from agent_memory.files.vectors import (
+    concatenate_vectors,
+    get_byte_lengths,
+    load_vectors,
+    pack_vectors,
+    split_vectors,
+    unpack_vectors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
-    from agent_memory.embeddings.protocol import EmbedderIdentity, Matrix, Vector
+    from agent_memory.embeddings.protocol import EmbedderIdentity, Vector
     from agent_memory.encryption import DataKey
 
 _T = TypeVar("_T")
@@ -70,16 +77,10 @@ def round_vector(vector: Vector, identity: EmbedderIdentity | None = None) -> Ve
     Fresh and cached vectors then rank alike; see `files.vectors`.
     """
     rows = vector[None]
-    parts = [unpack_vectors(pack_vectors(part)) for part in (_split_columns(rows, identity) if identity else [rows])]
+    columns = [rows] if identity is None else split_vectors(rows, [part.dimension for part in identity.members])
+    parts = [unpack_vectors(pack_vectors(part)) for part in columns]
     made: Vector = (concatenate_vectors(parts) if len(parts) > 1 else parts[0])[0]
     return made
-
-
-def _split_columns(matrix: Matrix, identity: EmbedderIdentity) -> list[Matrix]:
-    """Return the columns of each embedder."""
-    import numpy as np  # nothing slow at import
-
-    return np.split(matrix, np.cumsum([part.dimension for part in identity.members])[:-1], axis=1)
 
 
 class NewerSchemaError(OSError):
@@ -148,8 +149,9 @@ class VectorCache:
             return True
         matrix = np.asarray([*vectors.values()])
         if identity.parts:
-            columns = zip(identity.parts, _split_columns(matrix, identity), strict=True)
-            return all(self.put_many(part, dict(zip(vectors, rows, strict=True))) for part, rows in columns)
+            columns = split_vectors(matrix, [part.dimension for part in identity.parts])
+            parts = zip(identity.parts, columns, strict=True)
+            return all(self.put_many(part, dict(zip(vectors, rows, strict=True))) for part, rows in parts)
         packed_vectors = pack_vectors(matrix)
         rows = RowCodec(self._key())
         blobs = [rows.encode(key, row.tobytes()) for key, row in zip(vectors, packed_vectors, strict=True)]

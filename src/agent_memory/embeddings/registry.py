@@ -64,14 +64,16 @@ def make_embedder(settings: ServiceSettings) -> Embedder | None:
 
 def make_second_embedder(settings: ServiceSettings) -> Embedder | None:
     """Create the embedder for other languages, or return None."""
-    can_be_added = settings.embedder == "local" and not settings.embedding_model and not LANGUAGES.lacking()
-    return MultilingualEmbedder() if can_be_added else None
+    return MultilingualEmbedder() if _uses_minilm(settings) and not LANGUAGES.lacking() else None
 
 
 def lacks_languages(settings: ServiceSettings) -> bool:
     """Return True if only the multilingual model is missing."""
-    is_local = settings.embedder == "local" and not settings.embedding_model
-    return is_local and LANGUAGES.lacking() == [PACKAGE]
+    return _uses_minilm(settings) and LANGUAGES.lacking() == [PACKAGE]
+
+
+def _uses_minilm(settings: ServiceSettings) -> bool:
+    return settings.embedder == "local" and not settings.embedding_model
 
 
 def reason_without(settings: ServiceSettings) -> str:

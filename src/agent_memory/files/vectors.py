@@ -59,6 +59,13 @@ def concatenate_vectors(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return joined
 
 
+def split_vectors(joined: NDArray[Any], dimensions: Sequence[int]) -> list[NDArray[Any]]:
+    """Return the parts of joined vectors; each keeps its length in them."""
+    import numpy as np
+
+    return np.split(joined, np.cumsum(dimensions)[:-1], axis=-1)
+
+
 def get_byte_lengths(dimension: int) -> tuple[int, int]:
     """Return the bytes of a vector as int8 and as float16."""
     return dimension, 2 * dimension

@@ -17,7 +17,7 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import sync_folder, translated
-from agent_memory.files.vectors import concatenate_vectors, pack_vectors, unpack_vectors
+from agent_memory.files.vectors import concatenate_vectors, pack_vectors, split_vectors, unpack_vectors
 from agent_memory.index.columns import ColumnFile, ColumnFolder, finish_columns, write_columns
 from agent_memory.index.dense_index import products
 
@@ -104,7 +104,6 @@ class JoinedVectors:
         if len(set(map(len, parts))) != 1:
             raise StorageError("Vectors of different embedders in an index are of different pieces.")
         self._parts = parts
-        self._ends = np.cumsum([part.dimension for part in parts])[:-1]
 
     def __len__(self) -> int:
         return len(self._parts[0])
@@ -120,7 +119,8 @@ class JoinedVectors:
         A differing sign counts by the length of its part of the query, and more in a shorter vector.
         """
         total = np.zeros(len(self), np.float32)
-        for part, of_part in zip(self._parts, np.split(query, self._ends), strict=True):
+        of_parts = split_vectors(query, [part.dimension for part in self._parts])
+        for part, of_part in zip(self._parts, of_parts, strict=True):
             weight = np.linalg.norm(of_part) * self.dimension / part.dimension
             total += np.float32(weight) * part.distances(of_part)
         return np.rint(total).astype(np.uint16)

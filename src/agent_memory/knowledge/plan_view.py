@@ -18,6 +18,7 @@ _NOUNS: Final[Mapping[str, tuple[str, str]]] = {
     "memories": ("memory", "memories"),
     "turns": ("turn", "turns"),
     "documents": ("document", "documents"),
+    "waiting": ("waiting note", "waiting notes"),
 }
 _WHY: Final = {
     "ambiguous_dates": "has dates that may be day/month or month/day: add --dates dmy or --dates mdy",
@@ -74,6 +75,11 @@ def list_problems(plan: ImportPlan) -> list[dict[str, str]]:
 
 def describe_stored(stored: Counter[str]) -> str:
     """Return the counts of stored records as a sentence."""
-    counts = [counted(stored[kind], *nouns) for kind, nouns in _NOUNS.items() if stored[kind]]
+    counts = list_counts({**stored, "waiting": 0})
     waiting = [f"{stored['waiting']:,} in the inbox"] if stored["waiting"] else []
     return f"Stored {', '.join([*counts, *waiting]) or 'nothing new'}."
+
+
+def list_counts(counts: Mapping[str, int]) -> list[str]:
+    """Return the counts of stored or withdrawn records, each with its noun."""
+    return [counted(counts[kind], *nouns) for kind, nouns in _NOUNS.items() if counts.get(kind)]

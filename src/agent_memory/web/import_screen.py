@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from agent_memory.care.change_undo import ChangeUndo
 from agent_memory.errors import ConflictError, ValidationError
-from agent_memory.files.wording import counted
 from agent_memory.knowledge.bulk_import import BulkImport
 from agent_memory.knowledge.import_formats import take_sample
 from agent_memory.knowledge.intake.withdrawal import list_session, restore_items, withdraw_import
 from agent_memory.knowledge.pipeline.background_work import runner_of
-from agent_memory.knowledge.plan_view import describe_stored, view_plan
+from agent_memory.knowledge.plan_view import describe_stored, list_counts, view_plan
 from agent_memory.knowledge.sources.source_files import SourceTree, open_source
 from agent_memory.knowledge.sources.table_rows import parse_columns
 from agent_memory.models.identifiers import IMPORT_PREFIX, new_import_session
@@ -171,7 +170,5 @@ async def undo_import(page: PageSession, form: PageForm) -> ActResult:
         withdrawn: dict[str, Any] = await withdraw_import(knowledge, service, import_id, caller)
     undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, caller, is_import=True)]
     memories = len({memory_id for outcome in undone for memory_id in outcome.changed_ids})
-    nouns = {"turns": "turn", "documents": "document", "waiting": "waiting note"}
-    parts = [counted(memories, "memory", "memories")] if memories else []
-    parts += [counted(withdrawn[key], noun) for key, noun in nouns.items() if withdrawn.get(key)]
+    parts = list_counts({**withdrawn, "memories": memories})
     return ActResult("/import", PageNotice(f"Took back {', '.join(parts) or 'nothing'}."))

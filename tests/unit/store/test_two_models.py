@@ -155,6 +155,16 @@ async def test_english_agent_never_uses_the_second_model(tmp_path: Path) -> None
     assert not VectorCache(folder_of("bob", tmp_path).vectors).has_embedder(str(pair.parts[1].identity))
 
 
+async def open_held_storage(root: Path) -> tuple[FileStorage, HashEmbedder]:
+    """Return a storage and its second embedder, which waits for its gate."""
+    pair = make_pair()
+    assert isinstance(pair.parts[1], HashEmbedder)
+    pair.parts[1].gate.clear()
+    storage = open_storage(root, pair)
+    assert await storage.prepare(None)
+    return storage, pair.parts[1]
+
+
 @pytest.mark.usefixtures("without_children")
 async def test_backfill_continues_in_the_next_process(tmp_path: Path) -> None:
     await store_texts(tmp_path, HashEmbedder())
@@ -176,15 +186,11 @@ async def test_backfill_continues_in_the_next_process(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("without_children")
 async def test_answer_is_degraded_until_the_backfill_ends(tmp_path: Path) -> None:
     await store_texts(tmp_path, HashEmbedder())
-    pair = make_pair()
-    assert isinstance(pair.parts[1], HashEmbedder)
-    pair.parts[1].gate.clear()
-    storage = open_storage(tmp_path, pair)
-    assert await storage.prepare(None)
+    storage, foreign = await open_held_storage(tmp_path)
     await storage.search("Wo schläft die Katze?")
     results = await storage.search("Wo schläft die Katze?")
     assert "other languages" in (results.degraded or "")
-    pair.parts[1].gate.set()
+    foreign.gate.set()
     await wait_for_pair(storage)
     assert (await storage.search("Wo schläft die Katze?")).degraded is None
     await storage.close()
@@ -193,21 +199,17 @@ async def test_answer_is_degraded_until_the_backfill_ends(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("without_children")
 async def test_text_deleted_during_backfill_leaves_no_vector(tmp_path: Path) -> None:
     await store_texts(tmp_path, HashEmbedder())
-    pair = make_pair()
-    assert isinstance(pair.parts[1], HashEmbedder)
-    pair.parts[1].gate.clear()
-    storage = open_storage(tmp_path, pair)
-    assert await storage.prepare(None)
+    storage, foreign = await open_held_storage(tmp_path)
     results = await storage.search("cat")
     await storage.search("Wo schläft die Katze?")
     await asyncio.sleep(0.1)
     await storage.delete(results[0].memory.id)
-    pair.parts[1].gate.set()
+    foreign.gate.set()
     await wait_for_pair(storage)
     await storage.close()
     cache = VectorCache(folder_of("bob", tmp_path).vectors)
     deleted, remaining = text_hash(results[0].memory.content), text_hash(TEXTS[2])
-    assert set(cache.get_many(pair.parts[1].identity, [deleted, remaining])) == {remaining}
+    assert set(cache.get_many(foreign.identity, [deleted, remaining])) == {remaining}
     cache.close()
 
 
