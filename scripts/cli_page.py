@@ -9,7 +9,7 @@ import typer
 
 from agent_memory.cli.app import build
 from agent_memory.cli.exit_codes import MEANINGS
-from agent_memory.earlier_name_tables import COMMANDS, JSON_KEYS, LAST_VERSION, SETTINGS
+from agent_memory.earlier_name_tables import COMMANDS, JSON_KEYS, LAST_VERSION, RENAMED_SETTINGS, SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ and `--url URL`, its PostgreSQL database. `AGENT_MEMORY_WORKSPACE_URL` is safer:
 `agents health` has the codes of monitoring plugins: 0 ok, 1 warning, 2 critical, 3 unknown.
 """
 DOCUMENTS: Final = {
-    "search": "agent_id, match, results, total_found, search_latency_ms, mode, answer_confidence",
+    "search": "agent_id, match, results, total_found, search_latency_ms, mode, answer_confidence, not_known",
     "list": "agent_id, count, total, memories",
     "show --history": "memory_id, versions",
     "briefing": "agent_id, text, tokens, sources",
@@ -92,12 +92,25 @@ _DOCUMENTS: Final = """\
 `sentence`, `advice`, `value`, `unit`, `warning`, `critical`, `settings`.
 
 """
-_EARLIER: Final = """\
-## Earlier names
 
-These commands work until version {version}; a notice names the present one.
 
-"""
+def list_earlier_names() -> str:
+    """Return the list of earlier names, for docs/reference/cli.md and the changelog."""
+    keys = ", ".join(f"`{key}` of `{name}`" for key, (name, _) in JSON_KEYS.items())
+    renamed = "".join(f"- The setting `{name}` is called `{present}`.\n" for name, present in RENAMED_SETTINGS.items())
+    ended = "".join(f"- The setting `{name}` has no effect.\n" for name in SETTINGS)
+    return (
+        f"These commands work until version {LAST_VERSION}; a notice names the present one.\n\n"
+        f"`{'`, `'.join(COMMANDS)}`, `overview`.\n\n"
+        f"- With `--json`, these keys keep one value: {keys}.\n{renamed}{ended}"
+    )
+
+
+def update_changelog(text: str) -> str:
+    """Return the changelog with the present list of earlier names."""
+    return re.sub(
+        r"(?<=### Deprecated\n\n).*?(?=\n### )", lambda _: list_earlier_names(), text, count=1, flags=re.DOTALL
+    )
 
 
 def document() -> str:
@@ -111,11 +124,7 @@ def document() -> str:
     ]
     documents = "".join(f"- `{name}`: `{keys}`\n" for name, keys in DOCUMENTS.items())
     codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in MEANINGS.items())
-    rows = f"`{'`, `'.join(COMMANDS)}`, `overview`.\n\n"
-    keys = ", ".join(f"`{key}` of `{name}`" for key, (name, _) in JSON_KEYS.items())
-    rows += f"- With `--json`, these keys keep one value: {keys}.\n"
-    rows += "".join(f"- The setting `{name}` has no effect.\n" for name in SETTINGS)
-    earlier = _EARLIER.format(version=LAST_VERSION) + rows
+    earlier = f"## Earlier names\n\n{list_earlier_names()}"
     return "\n".join([_INTRODUCTION.format(codes=codes), *sections, _DOCUMENTS + documents, earlier])
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
+CHANGELOG: Final = FOLDER.parents[1] / "CHANGELOG.md"
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "cli.md": cli_page.document,
     "configuration.md": configuration_page.document,
@@ -24,3 +25,4 @@ if __name__ == "__main__":
     for name, document in PAGES.items():
         (FOLDER / name).write_text(document(), encoding="utf-8")
         print(f"wrote docs/reference/{name}")
+    CHANGELOG.write_text(cli_page.update_changelog(CHANGELOG.read_text(encoding="utf-8")), encoding="utf-8")

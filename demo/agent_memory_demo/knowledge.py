@@ -46,7 +46,9 @@ Three people restore a boat and write to each other about it, from March to June
 Their conversation is ingested and cut into passages, from which pages are written. No language model and no network
 is used. The command line does the same:
 
-  agent-memory ingest -a crew FILE      agent-memory topics -a crew      agent-memory knowledge topic -a crew heron
+  agent-memory ingest -a crew FILE
+  agent-memory knowledge topics -a crew
+  agent-memory knowledge topic -a crew heron
 """
 
 

@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "rollback": "index rollback",
     "stats": "agents stats",
     "summaries": "knowledge summaries",
+    "suspects": "conflicts",
     "tidy": "archive tidy",
     "topic": "knowledge topic",
     "topics": "knowledge topics",
@@ -47,6 +48,7 @@ JSON_KEYS: Final[Mapping[str, tuple[str, object]]] = {
     "answer_confidence": ("search", None),
     "for_model": ("status", 0),
     "model_failures": ("status", 0),
+    "not_known": ("search", None),
 }
 """Keys of `--json` that earlier versions filled, each with its command and constant value."""
 MODULES: Final[Mapping[str, str]] = {

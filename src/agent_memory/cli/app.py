@@ -8,6 +8,7 @@ import sys
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
+from shutil import get_terminal_size
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
@@ -30,6 +31,8 @@ from agent_memory.settings.installation import installed_version
 
 _HELP: Final = "Search, edit, review, export and delete what an agent remembers."
 _EPILOG: Final = describe_exit_codes()
+_LEAST_COLUMNS: Final = 30
+"""Narrowest terminal whose help wraps: a name of a command needs half of it."""
 
 
 class CommandEntry(NamedTuple):
@@ -189,7 +192,7 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
 """Rare commands, in the group of their noun."""
 _COMPLETION: Final = {"install_completion", "show_completion"}
 """Options of the shell, which `docs/reference/cli.md` describes."""
-_ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "suspects": "conflicts"}
+_ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget"}
 _MEANT: Final = {
     "delete": "forget",
     "remove": "forget",
@@ -222,8 +225,11 @@ class _RootGroup(CommandGroup):
     @override
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the commands by group, without frames: they fit on one screen."""
+        formatter.width = min(formatter.width, max(get_terminal_size().columns, _LEAST_COLUMNS))
         formatter.write_usage(ctx.command_path, "[OPTIONS] COMMAND [ARGS]...")
-        formatter.write(f"\n{_HELP}\n\n")
+        formatter.write_paragraph()
+        formatter.write_text(_HELP)
+        formatter.write_paragraph()
         shown = [param for param in self.get_params(ctx) if param.name not in _COMPLETION]
         options = [record for param in shown if (record := param.get_help_record(ctx))]
         width = max(len(name) for name in _COMMANDS)
@@ -238,7 +244,8 @@ class _RootGroup(CommandGroup):
             formatter.indent()
             formatter.write_dl(rows)
             formatter.dedent()
-        formatter.write(f"\n{_EPILOG}\n")
+        formatter.write_paragraph()
+        formatter.write_text(_EPILOG)
 
     @override
     def list_commands(self, ctx: Any) -> list[str]:

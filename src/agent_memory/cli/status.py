@@ -13,6 +13,7 @@ from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.render import row, show_status
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute
+from agent_memory.earlier_name_tables import get_earlier_keys
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
@@ -120,8 +121,7 @@ def _describe_hooks(run: AgentContext, host: str, state: str) -> str:
 def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
     quarantined = [{**asdict(record), "since": to_text(record.since)} for record in backlog.quarantined]
     oldest = None if backlog.oldest is None else to_text(backlog.oldest)
-    earlier_keys = {"for_model": 0, "model_failures": 0}  # of versions that asked a model about single records
-    return {**asdict(backlog), "oldest": oldest, "quarantined": quarantined, **earlier_keys}
+    return {**asdict(backlog), "oldest": oldest, "quarantined": quarantined, **get_earlier_keys("status")}
 
 
 def _describe_use(use: ModelUse) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from agent_memory.earlier_name_tables import RENAMED_SETTINGS, SETTINGS
 from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.entries import read_regular
 from agent_memory.files.layout import find_project_root, folder_of, resolve_root
@@ -445,6 +446,21 @@ def find_misplaced(folder: Path | None) -> list[str]:
                     f"bundle. In this file write {replacement}"
                 )
     return warnings
+
+
+def find_earlier_settings(folder: Path | None) -> list[str]:
+    """Return sentences about earlier names of settings in the host's settings files."""
+    names = {
+        **{earlier: f"is called `{present}` now" for earlier, present in RENAMED_SETTINGS.items()},
+        **{earlier: f"has no effect: {reason}" for earlier, reason in SETTINGS.items()},
+    }
+    sentences = []
+    for _, _, lines in _iter_host_settings(folder, b"memory"):
+        for key, place in lines.items():
+            section, _, name = key.rpartition(".config.")
+            if name in names and "memory" in section:
+                sentences.append(f"{place}: `{name}` {names[name]}.")
+    return sentences
 
 
 def read_settings(path: Path) -> tuple[Any, dict[str, str]]:

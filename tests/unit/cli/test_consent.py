@@ -109,6 +109,19 @@ def test_consent_of_a_module_is_read_from_the_settings(bob: Run, home: Path) -> 
     assert "settings_without_effect" in bob("doctor", "--json", code=1).stdout
 
 
+def test_doctor_earlier_setting_names_the_present_one(bob: Run, home: Path) -> None:
+    (home / ".amplifier").mkdir(exist_ok=True)
+    (home / ".amplifier" / "settings.yaml").write_text(
+        "overrides:\n  hooks-memory-capture:\n    config:\n      low_trust_tools: [web]\n      cache_ttl_seconds: 5\n"
+        "  another:\n    config:\n      low_trust_tools: [web]\n"
+    )
+    findings = document(bob("doctor", "--json"))["findings"]
+    sentences = [finding["sentence"] for finding in findings if finding["code"] == "settings_earlier"]
+    assert sentences[0] == "~/.amplifier/settings.yaml:4: `low_trust_tools` is called `untrusted_tools` now."
+    assert sentences[1].startswith("~/.amplifier/settings.yaml:5: `cache_ttl_seconds` has no effect: ")
+    assert len(sentences) == 2
+
+
 def test_consent_of_the_project_is_shown_where_one_works(bob: Run, workplace: Path) -> None:
     (workplace / ".agent-memory.yaml").write_text("retain_days: 90\nmode: manual\n")
     said = document(bob("consent", "-a", "bob", "--json"))

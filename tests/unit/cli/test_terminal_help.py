@@ -20,8 +20,8 @@ WIDTHS = (60, 80, 120, 200)
 HELP = [["list"], ["search"], ["purge"], ["archive", "tidy"], ["knowledge"], ["workspace", "status"]]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("command", HELP, ids=" ".join)
+@pytest.mark.parametrize("width", [40, *WIDTHS])
+@pytest.mark.parametrize("command", [[], *HELP], ids=" ".join)
 def test_help_fits_the_width(cli: Run, monkeypatch: pytest.MonkeyPatch, command: list[str], width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     lines = cli(*command, "--help").stdout.splitlines()

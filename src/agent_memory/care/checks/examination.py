@@ -27,7 +27,7 @@ from agent_memory.files.entries import get_disk_size, get_path_type, names_in
 from agent_memory.files.layout import folder_of, is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS, TOPICS
 from agent_memory.files.wording import counted, format_size
-from agent_memory.memory.consent import ConsentFiles, ConsentState, find_misplaced
+from agent_memory.memory.consent import ConsentFiles, ConsentState, find_earlier_settings, find_misplaced
 from agent_memory.memory.kinds import KINDS
 from agent_memory.memory.status import CHEAP_CHECKS
 from agent_memory.registry import CHECKS, load_handler
@@ -158,6 +158,8 @@ def examine_consent(root: Path) -> Iterator[Concern]:
     folder = Path.cwd()
     for sentence in find_misplaced(folder):
         yield Concern("settings_without_effect", sentence)
+    for sentence in find_earlier_settings(folder):
+        yield Concern("settings_earlier", sentence)
     rules = ConsentFiles().read([root, *(root / name for name in agent_names(root))], folder)
     for sentence in ConsentState(rules).warnings:
         yield Concern("consent_unreadable", sentence)
