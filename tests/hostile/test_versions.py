@@ -20,7 +20,7 @@ from agent_memory.files.layout import AgentFolder
 from agent_memory.journal.agent_file import read_states, write_states
 from agent_memory.journal.format import decode_line, encode_line
 from agent_memory.memories import MigratableStorage
-from agent_memory.settings.installed_program import build_upgrade_command
+from agent_memory.settings.installation import build_upgrade_command
 from tests.hostile.trouble import refusal, reopened
 from tests.support import memory_of, raises, resealed
 

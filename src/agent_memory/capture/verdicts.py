@@ -226,7 +226,7 @@ def find_end(text: str, said_at: datetime) -> datetime | None:
     if get_pattern("cues", "until").search(text) is None:
         return None
     from agent_memory.times import times_in  # its grammar is for statements with an end
-    from agent_memory.times.vocabulary import compile_clause_break
+    from agent_memory.times.grammar import compile_clause_break
 
     local = said_at.astimezone()
     mentions = times_in(text, local)

@@ -36,9 +36,8 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.models.identifiers import TextOrigin
-from agent_memory.models.json_fields import view_fields
 from agent_memory.models.knowledge import Entity
-from agent_memory.models.record import describe_origin, get_origin
+from agent_memory.models.record import describe_origin, get_origin, view_fields
 from agent_memory.redaction import quoted
 from agent_memory.store.deletion_states import DeletionState, get_state_after
 from agent_memory.store.lookups import find_current

@@ -277,7 +277,7 @@ class _RootGroup(CommandGroup):
 
 def _print_usage_error(error: Any, *, is_json: bool) -> None:
     """Print an error of the command line itself, or its JSON document."""
-    from agent_memory.models.escaped_text import plain, to_json
+    from agent_memory.models.text import plain, to_json
 
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split())
     context = getattr(error, "ctx", None)

@@ -50,7 +50,7 @@ from agent_memory.files.wording import counted, format_size
 from agent_memory.journal.journal import check_all_present
 from agent_memory.memory import Caller
 from agent_memory.models import utc_now
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
 
 if TYPE_CHECKING:
     from agent_memory.care.backups import RestoredBackup

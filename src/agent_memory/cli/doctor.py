@@ -30,7 +30,7 @@ from agent_memory.cli.text import for_shell
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, format_size
 from agent_memory.models import check_agent_id, utc_now
-from agent_memory.models.escaped_text import one_line, plain
+from agent_memory.models.text import one_line, plain
 
 _AREA_WIDTH: Final = 12
 _MARK_WIDTH: Final = 9

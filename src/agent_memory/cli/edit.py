@@ -26,10 +26,10 @@ from agent_memory.cli.options import (
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
-from agent_memory.files.exemption_file import exempt_guesses
+from agent_memory.files.person_lists import exempt_guesses
 from agent_memory.memory.views import shorten_line, view_promotion, view_similar
 from agent_memory.models import Memory, offered_fields
-from agent_memory.models.escaped_text import one_line
+from agent_memory.models.text import one_line
 from agent_memory.redaction.redactor import list_guesses
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.tool_answers import describe_passages
 from agent_memory.memory.views import describe_day, describe_said_day
 from agent_memory.models import EntityType, Episode, visible
-from agent_memory.models.escaped_text import one_line
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
+from agent_memory.models.text import one_line
 
 _COLUMNS: Final = ("name", "entity_type", "mentions", "also", "id")
 _EPISODE_COLUMNS: Final = ("id", "timestamp", "speaker", "content")

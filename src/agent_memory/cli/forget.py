@@ -22,7 +22,7 @@ from agent_memory.knowledge.passages.items import get_source_id
 from agent_memory.memory.inbox_access import has_journal
 from agent_memory.memory.views import view_candidates, view_preview
 from agent_memory.models import CANDIDATE, Memory
-from agent_memory.models.escaped_text import brief
+from agent_memory.models.text import brief
 from agent_memory.models.verbatim import VERBATIM
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from agent_memory.models import (
     get_import_id,
     is_memory_id,
 )
-from agent_memory.models.escaped_text import escape_in_quotes, has_steering, to_json
+from agent_memory.models.text import escape_in_quotes, has_steering, to_json
 from agent_memory.models.verbatim import VERBATIM, VerbatimRecord
 
 if TYPE_CHECKING:

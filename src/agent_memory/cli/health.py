@@ -16,7 +16,7 @@ from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityEr
 from agent_memory.files.layout import agents_under
 from agent_memory.files.wording import counted
 from agent_memory.models import utc_now
-from agent_memory.models.escaped_text import one_line, plain
+from agent_memory.models.text import one_line, plain
 from agent_memory.settings import HealthSettings, build_settings
 
 _MARK_WIDTH: Final = 10

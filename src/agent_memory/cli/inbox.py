@@ -14,9 +14,9 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.models import CANDIDATE
-from agent_memory.models.escaped_text import plain
 from agent_memory.models.identifiers import IMPORT_PREFIX, TextOrigin
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
+from agent_memory.models.text import plain
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:

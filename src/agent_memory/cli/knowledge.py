@@ -38,8 +38,8 @@ from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.tool_settings import check_group
 from agent_memory.models import Resource, visible
-from agent_memory.models.escaped_text import one_line
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
+from agent_memory.models.text import one_line
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from agent_memory.files.layout import AgentFolder
 from agent_memory.files.wording import counted, format_size
 from agent_memory.models import utc_now
 from agent_memory.registry import load_handler
-from agent_memory.settings.installed_program import build_removal_command
+from agent_memory.settings.installation import build_removal_command
 
 _HOSTS: Final = "agent_memory.integrations.hosts.host_connection"
 _EVERYTHING: Final = "delete everything"

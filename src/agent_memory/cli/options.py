@@ -27,9 +27,9 @@ from agent_memory.models import (
     offered_fields,
     parse_bound,
 )
-from agent_memory.models.escaped_text import one_line
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.models.record import normalise_tags
+from agent_memory.models.text import one_line
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 
 if TYPE_CHECKING:

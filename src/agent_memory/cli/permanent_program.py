@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ConfigurationError, ValidationError
-from agent_memory.settings.installation import DISTRIBUTION, installed_version
-from agent_memory.settings.installed_program import build_requirement, is_temporary
+from agent_memory.settings.installation import DISTRIBUTION, build_requirement, installed_version, is_temporary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from agent_memory.cli.text import minute
 from agent_memory.files.wording import counted, format_size
 from agent_memory.memory.views import describe_day, describe_said_day, get_title, list_shown_links
 from agent_memory.models import HitOrigin, LinkedRecord, is_told, offered_values, utc_now
-from agent_memory.models.escaped_text import one_line, plain, to_json
+from agent_memory.models.text import one_line, plain, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -23,7 +23,7 @@ from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import complete_commands, for_shell, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.models import as_cell
-from agent_memory.models.escaped_text import one_line, plain, to_json
+from agent_memory.models.text import one_line, plain, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -19,7 +19,7 @@ from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.memory.results import Found
 from agent_memory.memory.views import view_answer, view_whole_hit
 from agent_memory.models import HIT_KINDS, HitKind, SearchResults, is_memory_id, utc_now
-from agent_memory.models.escaped_text import brief
+from agent_memory.models.text import brief
 
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _MAX_EXPLAINED: Final = 10

@@ -11,7 +11,7 @@ from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import minute
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, format_size
-from agent_memory.models.escaped_text import one_line
+from agent_memory.models.text import one_line
 
 _SHOWN_DIGITS: Final = 16
 

@@ -17,8 +17,8 @@ from agent_memory.knowledge.intake.withdrawal import count_documents, list_sessi
 from agent_memory.knowledge.plan_view import describe_stored, list_counts, list_problems, list_times, view_plan
 from agent_memory.memory.inbox_access import has_journal, opened_inbox
 from agent_memory.models import CANDIDATE, RESOURCE, to_text
-from agent_memory.models.escaped_text import one_line
 from agent_memory.models.identifiers import IMPORT_PREFIX
+from agent_memory.models.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

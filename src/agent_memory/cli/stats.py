@@ -13,7 +13,7 @@ from agent_memory.cli.styled_text import StyledText
 from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.wording import format_size
 from agent_memory.models import utc_now
-from agent_memory.models.escaped_text import brief, plain
+from agent_memory.models.text import brief, plain
 
 _PIPE_WIDTH: Final = 80
 _LAST_WEEKS: Final = 8

@@ -22,7 +22,7 @@ from agent_memory.knowledge.digest.passage_digest import DIGESTED_AT, list_passa
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.memory.inbox_access import count_waiting
 from agent_memory.models import to_text, utc_now
-from agent_memory.models.escaped_text import one_line
+from agent_memory.models.text import one_line
 from agent_memory.registry import load_handler
 
 if TYPE_CHECKING:

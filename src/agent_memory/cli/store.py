@@ -12,8 +12,8 @@ from agent_memory.cli.options import NewCategory, NotSecret, Offered, parse_mome
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import describe_end, minute
 from agent_memory.memory.views import list_unused, view_similar, view_suspects, view_trace
-from agent_memory.models.escaped_text import brief
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
+from agent_memory.models.text import brief
 
 if TYPE_CHECKING:
     from agent_memory.memory import Stored

@@ -9,7 +9,7 @@ from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day
 from agent_memory.files.wording import counted
 from agent_memory.models import PART_OF, Summary, visible
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
 
 _COLUMNS: Final = ("id", "level", "timestamp", "conversation", "content")
 _SHOWN: Final = 10

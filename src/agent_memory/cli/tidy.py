@@ -13,7 +13,7 @@ from agent_memory.cli.text import minute
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import translated
 from agent_memory.files.wording import counted
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
 from agent_memory.settings import build_settings
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from agent_memory.cli.render import row
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import find_project_root
-from agent_memory.files.trusted_tools import TrustedTool, change_trusted_tools, read_trusted_tools
+from agent_memory.files.person_lists import TrustedTool, change_trusted_tools, read_trusted_tools
 from agent_memory.redaction import quoted
 
 _PACKAGE = re.compile(r"[A-Za-z_]\w*(?::[\w-]+)?")

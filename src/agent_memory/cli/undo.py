@@ -20,9 +20,9 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.plan_view import list_counts
 from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
-from agent_memory.models.escaped_text import brief, one_line
 from agent_memory.models.identifiers import IMPORT_PREFIX
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
+from agent_memory.models.text import brief, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

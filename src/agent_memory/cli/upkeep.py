@@ -35,7 +35,7 @@ from agent_memory.files.layout import AgentFolder, agents_under, folder_of, read
 from agent_memory.files.names import USED_AGENT
 from agent_memory.files.wording import counted
 from agent_memory.models import utc_now
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
 
 if TYPE_CHECKING:
     from agent_memory.store.protocols import Built

@@ -20,7 +20,7 @@ from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import read_identity
 from agent_memory.knowledge.intake.document_index import get_real_path
 from agent_memory.models import Memory, describe, get_import_id, to_text
-from agent_memory.models.escaped_text import brief, one_line
+from agent_memory.models.text import brief, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

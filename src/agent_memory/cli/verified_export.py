@@ -21,7 +21,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import make_private_folder, replace_file, sync_tree, translated
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal.agent_file import read_header_at
-from agent_memory.journal.newer_format import build_newer_error
+from agent_memory.journal.codec import build_newer_error
 from agent_memory.models import MARK, to_text, utc_now
 
 _JSONL: Final = "export.jsonl"

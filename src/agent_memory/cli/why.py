@@ -26,8 +26,8 @@ from agent_memory.errors import UnknownIdError
 from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.models import CANDIDATE, Episode
 from agent_memory.models.clock import FILE_TIME
-from agent_memory.models.escaped_text import brief
 from agent_memory.models.record import describe_origin
+from agent_memory.models.text import brief
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:

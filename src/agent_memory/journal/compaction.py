@@ -19,9 +19,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnsupportedError, ValidationError
-from agent_memory.journal.codec import IDENTITY, Codec, encode_changes
+from agent_memory.journal.codec import IDENTITY, Codec, advise_upgrade, encode_changes
 from agent_memory.journal.format import Change, Entry, Records, add_checksum, apply_change, encode_entry, find_ids
-from agent_memory.journal.newer_format import advise_upgrade
 from agent_memory.journal.purged_spans import hide_fields
 from agent_memory.settings.installation import installed_version
 

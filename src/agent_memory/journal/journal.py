@@ -24,7 +24,7 @@ from agent_memory.journal.agent_file import (
     read_header_at,
     read_states,
 )
-from agent_memory.journal.codec import AS_IT_STANDS, Codec
+from agent_memory.journal.codec import AS_IT_STANDS, Codec, build_newer_error, describe_newer
 from agent_memory.journal.compaction import (
     CompactionResult,
     FoldRules,
@@ -33,7 +33,6 @@ from agent_memory.journal.compaction import (
     fold_entries,
     remove_records,
 )
-from agent_memory.journal.newer_format import build_newer_error, describe_newer
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import JournalReader, JournalUpdate, is_put_back

@@ -28,10 +28,9 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.lock import WAIT_SECONDS, folder_lock
 from agent_memory.journal.agent_file import note_journal
-from agent_memory.journal.codec import AS_IT_STANDS, Codec, decode_changes, encode_changes
+from agent_memory.journal.codec import AS_IT_STANDS, Codec, check_known, decode_changes, encode_changes
 from agent_memory.journal.compaction import CompactionResult, split_refused
 from agent_memory.journal.format import Header, MalformedLineError, add_checksum, decode_entry, find_ids, read_seq
-from agent_memory.journal.newer_format import check_known
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import JournalReader, LineProblem

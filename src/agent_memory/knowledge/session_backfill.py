@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.capture.extractor import Extractor
-from agent_memory.capture.turns import CaptureLedger
+from agent_memory.capture.extractor import CaptureLedger, Extractor
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.sources.source_files import SourceTree, open_path
 from agent_memory.memory.drafts import get_observed_fields

@@ -2,7 +2,7 @@
 
 A language has three files in `patterns`: its script and function words, which decide, in `languages.yaml`; its rules of
 capture in `<language>.yaml` (`capture/rules.py` explains the keys); its words of time in `<language>.txt`
-(`times/vocabulary.py` explains the lines).
+(`times/grammar.py` explains the lines).
 """
 
 from __future__ import annotations

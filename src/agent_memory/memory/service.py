@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from agent_memory.earlier_name_tables import SERVICE_NAMES, SERVICE_PARTS
 from agent_memory.encryption import unlock
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import sweep_leftovers
-from agent_memory.files.exemption_file import load_exemptions
 from agent_memory.files.layout import AgentFolder, resolve_root
+from agent_memory.files.person_lists import load_exemptions
 from agent_memory.logs import get_logger, operation
 from agent_memory.memory.caller import NOBODY, Caller, check_seen
-from agent_memory.memory.earlier_names import EarlierNames
 from agent_memory.memory.events import AuditLog
 from agent_memory.memory.monitor import Monitor
 from agent_memory.memory.scratchpad import AgentScratchpad, ServiceLimits
@@ -36,11 +37,34 @@ if TYPE_CHECKING:
     from agent_memory.models import HitKind, Observation, SearchFilters
 
 log = get_logger(__name__)
-
-
 _LIMITS: Final = ServiceLimits()
 _MAX_QUERY_CHARS: Final = 10_000
 """Characters of a query; a longer one says more than any memory can."""
+
+
+class _EarlierPart:
+    """Part of a service under its earlier name."""
+
+    def __init__(self, service: EarlierNames, paths: Mapping[str, str]) -> None:
+        self._service, self._paths = service, paths
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._paths:
+            raise AttributeError(f"no attribute {name!r}; see docs/reference/python.md")
+        return attrgetter(self._paths[name])(self._service)
+
+
+class EarlierNames:
+    """Earlier names of a service's parts, for programs of other people."""
+
+    if not TYPE_CHECKING:  # a type checker would take it for every name there is
+
+        def __getattr__(self, part: str) -> Any:
+            if part in SERVICE_PARTS:
+                return attrgetter(SERVICE_PARTS[part])(self)
+            if part not in SERVICE_NAMES:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {part!r}")
+            return _EarlierPart(self, SERVICE_NAMES[part])
 
 
 class MemoryService(EarlierNames):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, cast, get_args
 
 import pydantic
@@ -428,3 +430,23 @@ def offered_fields(model: type[BaseModel]) -> dict[str, tuple[Any, str]]:
 def offered_values(record: BaseModel) -> dict[str, Any]:
     """Return a record's values of the offered fields as JSON, without defaults."""
     return record.model_dump(mode="json", include=set(offered_fields(type(record))), exclude_defaults=True)
+
+
+def view_fields(record: Any, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of a record as JSON values.
+
+    Args:
+        record: Any object.
+        names: Attributes, which are the keys as well.
+        renamed: Attributes by other keys.
+    """
+    attributes = {**dict(zip(names, names, strict=True)), **renamed}
+    return {key: _to_json_value(getattr(record, name)) for key, name in attributes.items()}
+
+
+def _to_json_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return to_text(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value

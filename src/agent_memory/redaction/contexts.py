@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.language.languages import load_patterns
 from agent_memory.redaction.findings import (
+    LOWERED_LITERALS,
     SecretFinding,
     iter_digit_matches,
     iter_line_groups,
@@ -19,7 +20,6 @@ from agent_memory.redaction.findings import (
     lower_letters,
 )
 from agent_memory.redaction.keywords import is_chosen, is_surely_password, is_worth, value_in
-from agent_memory.redaction.literals import LOWERED_LITERALS
 from agent_memory.redaction.shapes import (
     has_all_classes,
     is_harmless_code,

@@ -11,8 +11,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.language.languages import load_patterns
-from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, SecretFinding, iter_matches, lower_letters
-from agent_memory.redaction.literals import LOWERED_LITERALS
+from agent_memory.redaction.findings import (
+    LOWERED_LITERALS,
+    MARKER,
+    MARKER_PREFIX,
+    SecretFinding,
+    iter_matches,
+    lower_letters,
+)
 from agent_memory.redaction.shapes import (
     UUID,
     is_harmless_code,

@@ -22,8 +22,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.language.languages import load_patterns
-from agent_memory.redaction.findings import TWO_LETTERS, SecretFinding, iter_digit_matches, iter_matches, lower_letters
-from agent_memory.redaction.literals import LITERALS, LOWERED_LITERALS
+from agent_memory.redaction.findings import (
+    LITERALS,
+    LOWERED_LITERALS,
+    TWO_LETTERS,
+    SecretFinding,
+    iter_digit_matches,
+    iter_matches,
+    lower_letters,
+)
 from agent_memory.redaction.shapes import entropy, is_placeholder, looks_random, looks_random_alone, passes_luhn
 from agent_memory.redaction.unlabelled import is_identifier
 

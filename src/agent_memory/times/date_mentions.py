@@ -14,8 +14,17 @@ from agent_memory.late import compile_late
 from agent_memory.times.combination_rules import BOUNDING_RULES, JOINING_RULES
 from agent_memory.times.day_rules import CALENDAR_RULES, RELATIVE_RULES
 from agent_memory.times.days import MONTHS, WEEKDAYS, Bounds, DaySpan, Period, add_days, get_unit
-from agent_memory.times.grammar import DayNode, ReadingContext, Token, apply_rules, replace_timestamps, tokenize
-from agent_memory.times.vocabulary import TenseReader, detect_language, get_vocabulary
+from agent_memory.times.grammar import (
+    DayNode,
+    ReadingContext,
+    TenseReader,
+    Token,
+    apply_rules,
+    detect_language,
+    get_vocabulary,
+    replace_timestamps,
+    tokenize,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

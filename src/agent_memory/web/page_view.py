@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
 from agent_memory.errors import ValidationError
-from agent_memory.models.escaped_text import has_steering, one_line, plain, to_json
+from agent_memory.models.text import has_steering, one_line, plain, to_json
 from agent_memory.web.page_session import format_minute
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from agent_memory.memory import views
 from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.memory.scratchpad_entries import render
 from agent_memory.models import HIT_KINDS
-from agent_memory.models.escaped_text import to_json
+from agent_memory.models.text import to_json
 from agent_memory.web.page_view import PageView
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from agent_memory.errors import ConfigurationError, DeclarationError, ReadOnlyError, StorageError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.journal.newer_format import advise_upgrade
+from agent_memory.journal.codec import advise_upgrade
 from agent_memory.redaction import SecretRedactor, redact_value
 from agent_memory.settings.installation import installed_version
 from agent_memory.workspace.database.engine import FILE, PostgresDatabase, SqliteDatabase, WorkspaceDatabase

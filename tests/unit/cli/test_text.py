@@ -18,8 +18,8 @@ from agent_memory.cli.text import for_shell
 from agent_memory.errors import EmbeddingError, UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.models import Memory
-from agent_memory.models.escaped_text import one_line, plain, to_json
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
+from agent_memory.models.text import one_line, plain, to_json
 from tests.rows import check_rows
 
 _ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b\x9b\x07\r\u202e\u2028\u200b\U000e0073\udc80"))

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.files.trusted_tools import read_trusted_tools
+from agent_memory.files.person_lists import read_trusted_tools
 from tests.concurrency.processes import environment
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ADD = """
 import sys, time
 from pathlib import Path
-from agent_memory.files.trusted_tools import TrustedTool, change_trusted_tools
+from agent_memory.files.person_lists import TrustedTool, change_trusted_tools
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.redaction.contexts import CODES, find_numbers
-from agent_memory.redaction.literals import LiteralIndex
+from agent_memory.redaction.findings import LiteralIndex
 
 _LITERALS: Final = ("key", "pass w", "s.", "-", "7z", "::", "ключ", "code ")
 _WORDS: Final = ("keys", "pass word", "test.", "a-b", "7z", "x::y", "ключи", "code", " ", "\n", "\u2003", "12.", "Ω")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.settings.installed_program import (
+from agent_memory.settings.installation import (
     build_removal_command,
     build_requirement,
     build_upgrade_command,

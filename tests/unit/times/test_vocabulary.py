@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.times import times_in, vocabulary
+from agent_memory.times import grammar, times_in
 from agent_memory.times.grammar import CHARS
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ DAY_FIRST
 
 @pytest.fixture
 def _italian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    caches = vocabulary.list_languages, vocabulary.get_vocabulary, vocabulary.compile_clause_break
-    for code in vocabulary.list_languages():
-        (tmp_path / f"{code}.txt").write_bytes((vocabulary.FOLDER / f"{code}.txt").read_bytes())
+    caches = grammar.list_languages, grammar.get_vocabulary, grammar.compile_clause_break
+    for code in grammar.list_languages():
+        (tmp_path / f"{code}.txt").write_bytes((grammar.FOLDER / f"{code}.txt").read_bytes())
     (tmp_path / "it.txt").write_text(ITALIAN, encoding="utf-8")
-    monkeypatch.setattr(vocabulary, "FOLDER", tmp_path)
+    monkeypatch.setattr(grammar, "FOLDER", tmp_path)
     for cached in caches:
         cached.cache_clear()
     yield
@@ -61,9 +61,9 @@ def test_new_language_needs_one_file(text: str, first: str, end: str) -> None:
 
 
 def test_language_of_a_text_is_english_by_default() -> None:
-    assert [vocabulary.detect_language(text) for text in ("", "xyz", "Wir sind seit Mai hier.")] == ["en", "en", "de"]
+    assert [grammar.detect_language(text) for text in ("", "xyz", "Wir sind seit Mai hier.")] == ["en", "en", "de"]
 
 
 def test_no_line_has_an_unknown_kind() -> None:
-    for code in vocabulary.list_languages():
-        assert {kind for kind, _ in vocabulary.get_vocabulary(code).words.values()} <= CHARS.keys()
+    for code in grammar.list_languages():
+        assert {kind for kind, _ in grammar.get_vocabulary(code).words.values()} <= CHARS.keys()

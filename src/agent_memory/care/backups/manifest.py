@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.names import BACKUP, BACKUPS, ENCRYPTION, PURGE_KEY, PURGED, SCRATCHPAD, STAMP, may_be_journal
-from agent_memory.journal.newer_format import advise_upgrade
+from agent_memory.journal.codec import advise_upgrade
 from agent_memory.models import check_agent_id
 from agent_memory.settings.installation import installed_version
 

@@ -22,8 +22,8 @@ from agent_memory.journal.agent_file import (
     read_header_at,
     read_states,
 )
+from agent_memory.journal.codec import advise_upgrade, describe_newer
 from agent_memory.journal.format import find_ids
-from agent_memory.journal.newer_format import advise_upgrade, describe_newer
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.knowledge.entities.merges import count_guesses
 from agent_memory.knowledge.inspection import TALKS_FILE, check_pages, check_speakers, check_stages

@@ -31,7 +31,7 @@ from agent_memory.files.atomic import make_private_folder, remove_leftovers
 from agent_memory.files.layout import AgentFolder, remove_derived
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION, is_packed
-from agent_memory.journal.newer_format import build_newer_error, check_known
+from agent_memory.journal.codec import build_newer_error, check_known
 from agent_memory.journal.purged_spans import is_distinctive, normalize_text
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.salvage import decrypt_lost

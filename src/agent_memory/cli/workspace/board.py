@@ -13,7 +13,7 @@ from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace
 from agent_memory.cli.workspace.workspace_files import of_phases, without_rows
 from agent_memory.files.wording import counted
-from agent_memory.models.escaped_text import one_line
+from agent_memory.models.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace, parse_key
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.models.escaped_text import one_line
+from agent_memory.models.text import one_line
 
 if TYPE_CHECKING:
     from agent_memory.workspace import Caller, Workspace

@@ -431,7 +431,7 @@ class MemorySession:
         with contextlib.suppress(AgentMemoryError):  # a wrong root is reported by every call
             root = resolve_root(self.settings.storage_root)
             if (root / TRUSTED_TOOLS).exists():
-                from agent_memory.files.trusted_tools import list_trusted_packages  # for those who trust a tool
+                from agent_memory.files.person_lists import list_trusted_packages  # for those who trust a tool
 
                 folder = find_project_root(find_working_folder(self._coordinator) or Path.cwd())
                 try:

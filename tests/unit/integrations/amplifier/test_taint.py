@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.files.trusted_tools import TrustedTool, change_trusted_tools
+from agent_memory.files.person_lists import TrustedTool, change_trusted_tools
 from agent_memory.integrations.amplifier import session as host_session
 from agent_memory.integrations.amplifier.conversation import iter_tool_calls
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes

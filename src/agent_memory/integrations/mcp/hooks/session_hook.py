@@ -153,7 +153,7 @@ class SessionHook:
     def _list_trusted(self) -> list[str]:
         if not (self._root / TRUSTED_TOOLS).exists():
             return []
-        from agent_memory.files.trusted_tools import list_trusted_packages  # for those who trust a tool
+        from agent_memory.files.person_lists import list_trusted_packages  # for those who trust a tool
 
         return list_trusted_packages(self._root, Path(self._key[1]))
 

@@ -1,18 +1,49 @@
-"""File of the tools that a person trusts, for all agents."""
+"""Lists of a person for all agents: exempted guesses of secrets, and trusted tools."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import make_private_folder, read_file, replace_file, translated
+from agent_memory.files.atomic import append_lines, make_private_folder, read_file, replace_file, translated
 from agent_memory.files.lock import folder_lock
-from agent_memory.files.names import SESSIONS, TRUSTED_TOOLS
+from agent_memory.files.names import NOT_SECRETS, SESSIONS, TRUSTED_TOOLS
+from agent_memory.redaction.redactor import exempt, hash_guess, list_guesses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+def load_exemptions(root: Path) -> None:
+    """Load the exemptions of a root folder; a missing file is empty.
+
+    Raises:
+        StorageError: The file cannot be read.
+    """
+    path = root / NOT_SECRETS
+    if path.exists():
+        with translated(path, "read"):
+            exempt(re.findall(r"(?m)^[0-9a-f]{64}$", read_file(path).decode("ascii", "replace")))
+
+
+def exempt_guesses(root: Path, text: str) -> list[str]:
+    """Exempt the guessed secrets of a text and return them.
+
+    Raises:
+        StorageError: It could not be recorded; nothing is exempt.
+    """
+    guesses = list_guesses(text)
+    if guesses:
+        path, hashes = root / NOT_SECRETS, [hash_guess(guess) for guess in guesses]
+        make_private_folder(root)
+        with translated(path, "write"):
+            append_lines(path, "".join(f"{value}\n" for value in hashes).encode(), os.O_CREAT)
+        exempt(hashes)
+    return guesses
 
 
 class TrustedTool(NamedTuple):
