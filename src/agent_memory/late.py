@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, AnyStr, Final, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_IMPORT: Final = re.compile(r"^    from (agent_memory\.[\w.]+) import (\w+) as \2$", re.MULTILINE)
+_IMPORT: Final = re.compile(r"^from (agent_memory\.[\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
 def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package, `__all__` included.
 
-    The package imports each name for type checkers alone, as `import Name as Name` on a line of its own. The modules
-    are read from these lines.
+    The stub of the package, `__init__.pyi`, imports each name as `import Name as Name` on a line of its own. The
+    modules are read from these lines, as type checkers read them.
 
     Args:
         package: Dotted name of the package.
@@ -39,7 +39,8 @@ def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]
 @cache
 def _find_homes(package: str) -> Mapping[str, str]:
     """Return the module of each offered name."""
-    source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
+    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
+    source = stub.read_text(encoding="utf-8")
     return {name: home for home, name in _IMPORT.findall(source)}
 
 

@@ -19,7 +19,7 @@ MAY_NAME_ONE: Final = {
     "engines/server_storage.py": "memories on a server",
     "engines/vector_storage.py": "memories in files with a vector index",
 }
-LOADED_LATE: Final = {"workspace/__init__.py"}
+LOADED_LATE: Final = {"workspace/__init__.pyi"}
 """Front doors, behind which is loaded what a caller asks for."""
 
 
@@ -56,14 +56,15 @@ def test_no_layer_below_the_service_names_a_kind() -> None:
 
 def _needs() -> dict[str, set[str]]:
     """Return which modules of the library each one imports anywhere, for types only too."""
-    names = {
-        "agent_memory." + place_of(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
+    places = {
+        path: "agent_memory." + place_of(path).partition(".py")[0].removesuffix("/__init__").replace("/", ".")
         for path in sources()
-        if path.is_relative_to(LIBRARY) and place_of(path) not in {"__init__.py", *LOADED_LATE}
+        if path.is_relative_to(LIBRARY) and place_of(path) not in {"__init__.py", "__init__.pyi", *LOADED_LATE}
     }
-    needs: dict[str, set[str]] = {}
-    for name, path in names.items():
-        needs[name] = found = set()
+    names = set(places.values())
+    needs: dict[str, set[str]] = {name: set() for name in names}
+    for path, name in places.items():
+        found = needs[name]
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Import):
                 found.update(alias.name for alias in node.names)

@@ -1,0 +1,17 @@
+from agent_memory.index.dense_index import DenseIndex as DenseIndex
+from agent_memory.index.dense_index import ExactCosines as ExactCosines
+from agent_memory.index.dense_index import QueryCosines as QueryCosines
+from agent_memory.index.dense_index import VectorSource as VectorSource
+from agent_memory.index.facets import SearchScope as SearchScope
+from agent_memory.index.results import Hit as Hit
+from agent_memory.index.results import Question as Question
+from agent_memory.index.results import Ranking as Ranking
+from agent_memory.index.results import RankingSettings as RankingSettings
+from agent_memory.index.results import RejectedHit as RejectedHit
+from agent_memory.index.results import SearchLimits as SearchLimits
+from agent_memory.index.search_index import SearchIndex as SearchIndex
+from agent_memory.index.terms import read_question as read_question
+from agent_memory.language.text_forms import GAP as GAP
+from agent_memory.language.text_forms import embedded_texts as embedded_texts
+from agent_memory.language.text_forms import excerpt as excerpt
+from agent_memory.language.words import query_terms as query_terms

@@ -1,0 +1,8 @@
+from agent_memory.engines.server_storage import QdrantServerStorage as QdrantServerStorage
+from agent_memory.engines.vector_storage import MigratableStorage as MigratableStorage
+from agent_memory.engines.vector_storage import VectorStorage as VectorStorage
+from agent_memory.store.memory_storage import FileStorage as FileStorage
+from agent_memory.store.memory_storage import MemoryStorage as MemoryStorage
+from agent_memory.store.memory_storage import detect_storage as detect_storage
+from agent_memory.store.memory_storage import rollback_migration as rollback_migration
+from agent_memory.store.memory_storage import should_migrate as should_migrate

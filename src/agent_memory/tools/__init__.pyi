@@ -1,0 +1,10 @@
+from agent_memory.knowledge.tools import ALL_KNOWLEDGE_TOOLS as ALL_KNOWLEDGE_TOOLS
+from agent_memory.knowledge.tools import DigestTool as DigestTool
+from agent_memory.knowledge.tools import KnowledgeAccess as KnowledgeAccess
+from agent_memory.tools.agent_tool import AgentTool as AgentTool
+from agent_memory.tools.agent_tool import ToolAnswer as ToolAnswer
+from agent_memory.tools.host_session import HostSession as HostSession
+from agent_memory.tools.memory_tools import ALL_TOOLS as ALL_TOOLS
+from agent_memory.tools.memory_tools import READING_TOOLS as READING_TOOLS
+from agent_memory.tools.memory_tools import SearchTool as SearchTool
+from agent_memory.tools.memory_tools import StatusTool as StatusTool
