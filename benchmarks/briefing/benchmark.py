@@ -1,13 +1,11 @@
 """Measure the share of tasks whose decisions a briefing shows.
 
-    python -m benchmarks.briefing --sde FOLDER [--form turns|talks] [--embedder local|none] [--show TASK] [--json]
+    python -m benchmarks.briefing --sde FOLDER [--embedder local|none] [--json]
     python -m benchmarks.briefing --chats [--sde FOLDER] [the same options]
-    python -m benchmarks.briefing --questions FILE [--embedder local|none]
 
 FOLDER is a clone of vectorize-io/sde-bench (MIT): 33 tasks whose rule was settled in earlier conversations, and 140
 conversations about other things. All of them are in one store, 20 hours apart, in an order drawn by a fixed seed, an
-amendment behind what it amends. With `turns`, each turn is a memory of its session; with `talks`, each conversation is
-taken in as `agent-memory ingest` takes it in, and items are drawn from it. Then each task's report is the first prompt.
+amendment behind what it amends. Each turn is a memory of its session. Then each task's report is the first prompt.
 
 What has to be readable stands in `benchmarks/briefing/briefing.yaml`, written for this benchmark from each task's rule.
 The columns:
@@ -22,9 +20,6 @@ with 2,000 tokens; the briefing without a prompt.
 
 With `--chats` the tasks are the 24 of `benchmarks/briefing/briefing_chats.yaml`, conversations about other work that no
 weight was set on; those of sde-bench, if named, are the others in the store.
-
-With `--questions`, the questions of a set are first prompts, and the share of their answers that is readable is told of
-the briefing, of the scratchpad's last fifty, and of both (`benchmarks/briefing/questions.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +28,6 @@ import asyncio
 import json
 import random
 import re
-import sys
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -42,15 +36,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.memory import NOBODY, MemoryService, open_service
+from agent_memory.memory import MemoryService, open_service
 from agent_memory.memory.briefing import TOKENS, Briefer
 from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
-from benchmarks.briefing.questions import ask
 from benchmarks.harness import build_parser, get_wilson_interval, open_scratch, print_report
 
 if TYPE_CHECKING:
@@ -139,14 +130,11 @@ def readable(task: str, text: str, needed: Mapping[str, Sequence[str]]) -> list[
     return [re.search(each, flat, re.IGNORECASE) is not None for each in needed[task]]
 
 
-async def fill(root: Path, bench: BriefingTasks, form: str, embedder: str) -> None:
+async def fill(root: Path, bench: BriefingTasks, embedder: str) -> None:
     """Store all conversations."""
     service = open_service("dev", ServiceSettings(storage_root=str(root), embedder=embedder))
     try:
-        if form == "turns":
-            await service.storage.store_many(_memories(bench.talks))
-        else:
-            await _take_in(root, bench.talks, service)
+        await service.storage.store_many(_memories(bench.talks))
         await service.storage.prepare(None)
     finally:
         await service.close()
@@ -160,26 +148,6 @@ def _memories(talks: Mapping[str, Turns]) -> list[Memory]:
             fields: dict[str, Any] = {"timestamp": at, "created_by_session": name, "source": {"kind": role}}
             every.append(Memory(agent_id="dev", content=text[:_CONTENT], **fields))
     return every
-
-
-async def _take_in(root: Path, talks: Mapping[str, Turns], service: MemoryService) -> None:
-    folder = root / "chats"
-    folder.mkdir()
-    knowledge = Knowledge("dev", service.settings)
-    try:
-        taking = Ingest(knowledge, service.report)
-        for number, (name, turns) in enumerate(talks.items()):
-            file = folder / f"{name.replace('/', '-')}.jsonl"
-            at = _BEGINNING + number * _APART
-            lines = [
-                {"role": role, "content": text, "timestamp": (at + place * _TURN).isoformat()}
-                for place, (role, text) in enumerate(turns)
-            ]
-            file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-            await taking.file(file)
-        await runner_of(knowledge, service, NOBODY, at_once=True).run()
-    finally:
-        await knowledge.close()
 
 
 def ways_of(service: MemoryService, knowledge: Knowledge) -> dict[str, Callable[[str], Awaitable[str]]]:
@@ -217,7 +185,7 @@ def ways_of(service: MemoryService, knowledge: Knowledge) -> dict[str, Callable[
     }
 
 
-async def measured(bench: BriefingTasks, way: Callable[[str], Awaitable[str]], show: str = "") -> WayFigures:
+async def measured(bench: BriefingTasks, way: Callable[[str], Awaitable[str]]) -> WayFigures:
     """Ask one way for the text of each task."""
     whole, found, tokens, times = 0, list[bool](), 0, list[float]()
     for task, report in bench.reports.items():
@@ -228,25 +196,22 @@ async def measured(bench: BriefingTasks, way: Callable[[str], Awaitable[str]], s
         parts = readable(task, text, bench.needed)
         whole += all(parts)
         found += parts
-        if task == show:
-            sys.stdout.write(f"{text}\n\n")
     return WayFigures(
         whole, len(bench.reports), sum(found) / len(found), tokens, (sorted(times)[len(times) // 2], max(times))
     )
 
 
-async def run(bench: BriefingTasks, form: str, embedder: str, show: str = "") -> dict[str, WayFigures]:
+async def run(bench: BriefingTasks, embedder: str) -> dict[str, WayFigures]:
     """Fill a store, and measure each way."""
     with open_scratch() as folder:
         root = folder
-        await fill(root, bench, form, embedder)
+        await fill(root, bench, embedder)
         service = open_service("dev", ServiceSettings(storage_root=str(root), embedder=embedder))
         knowledge = Knowledge("dev", service.settings)
         try:
             await service.storage.prepare(None)
             await Briefer(service, episodes=knowledge.episodes, patience=_PATIENCE).brief("A first prompt.")
-            ways = ways_of(service, knowledge)
-            return {name: await measured(bench, way, show if name == "briefing" else "") for name, way in ways.items()}
+            return {name: await measured(bench, way) for name, way in ways_of(service, knowledge).items()}
         finally:
             await knowledge.close()
             await service.close()
@@ -257,21 +222,14 @@ def main() -> int:
     parser = build_parser("briefing", __doc__, "--embedder", "--json")
     parser.add_argument("--sde", type=Path, help="a clone of vectorize-io/sde-bench")
     parser.add_argument("--chats", action="store_true", help="the tasks of this benchmark's own conversations instead")
-    parser.add_argument("--questions", type=Path, metavar="FILE", help="ask the questions of a set instead")
-    parser.add_argument("--form", choices=("turns", "talks"), default="turns")
-    parser.add_argument("--show", default="", metavar="TASK", help="print the briefing of a task, such as featflag")
     args = parser.parse_args()
-    if args.questions is not None:
-        for name, shares in asyncio.run(ask(args.questions, args.embedder)).of.items():
-            print(f"{name:26}{sum(shares) / len(shares):7.3f}  of {len(shares)} questions")
-        return 0
     if args.sde is None and not args.chats:
-        parser.error("say --sde, --chats or --questions")
+        parser.error("say --sde or --chats")
     bench = read(args.sde) if args.sde is not None else None
     if args.chats:
         bench = read_chats({} if bench is None else bench.talks)
     assert bench is not None
-    rows = asyncio.run(run(bench, args.form, args.embedder, args.show))
+    rows = asyncio.run(run(bench, args.embedder))
     print_report({name: _as_json(row) for name, row in rows.items()}, as_json=args.json)
     return 0
 

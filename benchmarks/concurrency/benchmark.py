@@ -1,21 +1,15 @@
 """Compare what processes on one agent acknowledged with what is stored.
 
     python -m benchmarks.concurrency [--processes 8] [--operations 500] [--repeat 20] [--backend file|vector|both]
-                                     [--memories 5000] [--embedder local|hash] [--seed N] [--json]
+                                     [--memories 5000] [--seed N] [--json]
 
 Each process is an interpreter of its own that opens the agent's folder as a session does and stores, searches, updates,
 forgets and captures in a seeded mix, without a pause; now and then one compacts, and with the vector backend one
-migrates, builds the index anew or goes back to files. It writes down what it was told. Then all search at the same
-time, and at last somebody who just came looks at the folder: what is there must be what the processes were told, ids
-and texts, nothing more and nothing less. A memory that several processes change must have the text of a change that no
-other one followed.
+migrates, builds the index anew or goes back to files. It writes down what it was told. At last somebody who just came
+looks at the folder: what is there must be what the processes were told, ids and texts, nothing more and nothing less. A
+memory that several processes change must have the text of a change that no other one followed.
 
-`mixed` are searches while everybody writes: with them goes the vector of the query and of what was just stored. `at
-once` are searches by all processes together with the query's vector known, which is what the design's budget speaks of
-(5,000 memories, p95 25 ms). The agent has `--memories` of them, with vectors, before the processes begin; what the
-processes store is embedded by whoever sees it first, and found in the shared cache by the others. `hash` takes an
-embedder that costs nothing, so that twenty rounds take minutes; `local`, the model that comes with the product, makes a
-round two to three times as long and is otherwise the same.
+The agent has `--memories`, with vectors, before the processes begin. An embedder that costs nothing makes the vectors.
 """
 
 from __future__ import annotations
@@ -33,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.embeddings import LocalEmbedder, VectorCache, text_hash
+from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.journal.format import decode_line, encode_entry
 from agent_memory.journal.salvage import get_rejected_path
@@ -48,12 +42,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from agent_memory.embeddings import Embedder
-
-BUDGET_MS: Final = 25.0
 _SHARED: Final = 12
 _PATIENCE: Final = 600.0
 _LOOKED_UP: Final = 20
+_COMPACTIONS: Final = 1 / 1000
+"""Of each process, for each operation."""
 _TOLD: Final = frozenset({"store", "capture", "duplicate", "update", "forget"})
 
 
@@ -66,8 +59,7 @@ class RoundOutcome:
     acknowledged: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     moves: Counter[str] = field(default_factory=Counter)
-    modes: dict[str, Counter[str]] = field(default_factory=dict)
-    searches: dict[str, list[list[float]]] = field(default_factory=dict)
+    searches: Counter[str] = field(default_factory=Counter)
     writes: list[float] = field(default_factory=list)
     memories: int = 0
     seconds: float = 0.0
@@ -79,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     outcomes: list[RoundOutcome] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         template = Path(scratch) / "template"
-        prepare(template, args.memories, args.embedder)
+        prepare(template, args.memories)
         backends = ("file", "vector") if args.backend == "both" else (args.backend,)
         for number in range(args.repeat):
             backend = backends[number % len(backends)]
@@ -102,16 +94,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--backend", choices=("file", "vector", "both"), default="both")
     parser.add_argument("--memories", type=int, default=5000, help="there before the processes begin")
-    parser.add_argument("--embedder", choices=("local", "hash"), default="hash")
-    parser.add_argument("--compactions", type=float, default=1 / 1000, help="of each process, for each operation")
-    parser.add_argument(
-        "--seal-every", type=int, default=0, help="operations after which a process with files seals all; 0: as ever"
-    )
-    parser.add_argument("--searches", type=int, default=100, help="of each process, all at once, after the work")
     return parser.parse_args(argv)
 
 
-def prepare(root: Path, count: int, embedder: str) -> None:
+def prepare(root: Path, count: int) -> None:
     """Give the agent `count` memories and their vectors."""
     choose = random.Random(count)
     folder = folder_of(AGENT, root)
@@ -127,7 +113,7 @@ def prepare(root: Path, count: int, embedder: str) -> None:
     with folder.journal.open("ab") as journal:
         for seq, memory in enumerate(rest, start=2):
             journal.write(encode_entry(seq, at, (Change("put", "memory", memory.id, memory.to_record()),)))
-    model: Embedder = LocalEmbedder(threads=2) if embedder == "local" else HashEmbedder(DIMENSION)
+    model = HashEmbedder(DIMENSION)
     texts = [memory.content for memory in (first, *rest)]
     cache = VectorCache(folder.vectors)
     cache.put_many(model.identity, dict(zip(map(text_hash, texts), model.embed_documents(texts), strict=True)))
@@ -155,7 +141,7 @@ def one_round(root: Path, backend: str, args: argparse.Namespace, seed: str) -> 
     if lock.stat().st_ino != inode:
         outcome.problems.append("the lock file was replaced")
     outcome.problems += _journal_problems(root)
-    outcome.problems += asyncio.run(search_problems(root, backend, args.embedder, found, random.Random(seed)))
+    outcome.problems += asyncio.run(search_problems(root, backend, found, random.Random(seed)))
     for log in logs:
         _sum_up(log, outcome)
     return outcome
@@ -171,7 +157,7 @@ def _work(
         for order in orders
     ]
     try:
-        for word in ("ready", "done", "settled", "searched"):
+        for word in ("ready", "done", "settled"):
             for process in running:
                 assert process.stdout is not None
                 said = process.stdout.readline().strip()
@@ -195,7 +181,7 @@ def _orders(
     root: Path, backend: str, args: argparse.Namespace, seed: str, number: int, shared: tuple[str, ...]
 ) -> WorkerOrders:
     choose = random.Random(f"{seed}-{number}")
-    compactions = tuple(at for at in range(args.operations) if choose.random() < args.compactions)
+    compactions = tuple(at for at in range(args.operations) if choose.random() < _COMPACTIONS)
     moves = []
     if backend == "vector" and number < 3:
         at = sorted(choose.sample(range(args.operations), min(2, args.operations)))
@@ -203,22 +189,19 @@ def _orders(
     return WorkerOrders(
         root=str(root),
         backend=backend,
-        embedder=args.embedder,
         number=number,
         operations=args.operations,
-        searches=args.searches,
         seed=f"{seed}-{number}-work",
         log=str(root / f"told-{number}.jsonl"),
         shared=shared,
         compactions=compactions,
         moves=tuple(moves),
-        seals=tuple(range(number, args.operations, args.seal_every)) if args.seal_every and backend == "file" else (),
     )
 
 
 async def contents(root: Path) -> dict[str, str]:
     """Return the texts by ID, as a new process reads them."""
-    service = open_service(str(root), "file", "none")
+    service = open_service(str(root), "file")
     found = {memory.id: memory.content async for memory in service.storage.iter_all()}
     await service.close()
     return found
@@ -235,9 +218,9 @@ def _journal_problems(root: Path) -> list[str]:
     return problems + [f"left behind: {path.name}" for path in strange]
 
 
-async def search_problems(root: Path, backend: str, embedder: str, found: dict[str, str], choose: Any) -> list[str]:
+async def search_problems(root: Path, backend: str, found: dict[str, str], choose: Any) -> list[str]:
     """Check that a new process finds a sample of the memories."""
-    service = open_service(str(root), backend, embedder)
+    service = open_service(str(root), backend)
     storage, problems = service.storage, []
     await storage.prepare(None)
     if isinstance(storage, MigratableStorage) and storage.backend == "vector":
@@ -260,12 +243,10 @@ async def search_problems(root: Path, backend: str, embedder: str, found: dict[s
 
 
 def _sum_up(log: list[dict[str, Any]], outcome: RoundOutcome) -> None:
-    times: dict[str, list[float]] = {}
     for each in log:
         match each["op"]:
             case "search":
-                times.setdefault(each["phase"], []).append(each["ms"])
-                outcome.modes.setdefault(each["phase"], Counter())[each["mode"]] += 1
+                outcome.searches[each["mode"]] += 1
             case "error":
                 outcome.errors[f"{each['of']}: {each['code']}"] += 1
                 if each["code"] != "busy":
@@ -279,8 +260,6 @@ def _sum_up(log: list[dict[str, Any]], outcome: RoundOutcome) -> None:
         if each["op"] in _TOLD | {"compact"}:
             outcome.acknowledged[each["op"]] += 1
             outcome.writes.append(each["end"] - each["begin"])
-    for phase, samples in times.items():
-        outcome.searches.setdefault(phase, []).append(samples)
 
 
 def summary(outcomes: list[RoundOutcome], args: argparse.Namespace) -> dict[str, Any]:
@@ -290,25 +269,11 @@ def summary(outcomes: list[RoundOutcome], args: argparse.Namespace) -> dict[str,
         rounds = [outcome for outcome in outcomes if outcome.backend == backend]
         by_backend[backend] = _summary_of(rounds)
     lost = sum(len(outcome.problems) for outcome in outcomes)
-    given = {key: getattr(args, key) for key in ("processes", "operations", "repeat", "memories", "embedder", "seed")}
-    return {**given, "lost": lost, "budget_ms": BUDGET_MS, "backends": by_backend}
+    given = {key: getattr(args, key) for key in ("processes", "operations", "repeat", "memories", "seed")}
+    return {**given, "lost": lost, "backends": by_backend}
 
 
 def _summary_of(rounds: list[RoundOutcome]) -> dict[str, Any]:
-    searches: dict[str, Any] = {}
-    for phase in ("mixed", "at once"):
-        each = [samples for outcome in rounds for samples in outcome.searches.get(phase, ()) if samples]
-        modes = sum((outcome.modes.get(phase, Counter()) for outcome in rounds), Counter[str]())
-        if each:
-            p95 = sorted(get_percentile(samples, 0.95) for samples in each)
-            searches[phase] = {
-                "count": modes.total(),
-                "hybrid_percent": round(100 * modes["hybrid"] / modes.total(), 2),
-                "p50_ms": round(get_percentile([taken for samples in each for taken in samples], 0.5), 2),
-                "p95_ms": round(get_percentile([taken for samples in each for taken in samples], 0.95), 2),
-                "p95_of_the_median_process_ms": round(statistics.median(p95), 2),
-                "p95_of_the_slowest_process_ms": round(p95[-1], 2),
-            }
     writes = [taken for outcome in rounds for taken in outcome.writes]
     return {
         "rounds": len(rounds),
@@ -316,7 +281,7 @@ def _summary_of(rounds: list[RoundOutcome]) -> dict[str, Any]:
         "acknowledged": dict(sum((outcome.acknowledged for outcome in rounds), Counter[str]())),
         "errors": dict(sum((outcome.errors for outcome in rounds), Counter[str]())),
         "moves": dict(sum((outcome.moves for outcome in rounds), Counter[str]())),
-        "searches": searches,
+        "searches": dict(sum((outcome.searches for outcome in rounds), Counter[str]())),
         "write_p95_ms": round(1000 * get_percentile(writes, 0.95), 1),
         "longest_write_ms": round(1000 * max(writes, default=0.0), 1),
         "memories_at_the_end": [outcome.memories for outcome in rounds],

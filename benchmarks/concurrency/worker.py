@@ -1,7 +1,7 @@
 """One of the processes of `benchmarks.concurrency`: works on the agent's folder and writes down what it was told.
 
 Reads its orders, a JSON object, from its command line; says `ready`, waits for a line, works, says `done`, waits for
-another line, searches at the same time as the others, and ends. Goes through `MemoryService`, as a session does.
+another line, and ends. Goes through `MemoryService`, as a session does.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.errors import AgentMemoryError, BusyError, StorageError, UnknownIdError
+from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError
 from agent_memory.memories import MigratableStorage
 from agent_memory.memory import AuditLog, MemoryService
-from agent_memory.models import MEMORY, Observation
+from agent_memory.models import Observation
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store.memory_storage import SegmentUpkeep
-from agent_memory.store.segment_builder import seal_up
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,21 +48,17 @@ class WorkerOrders:
 
     Attributes:
         moves: Operation numbers at which it migrates, goes back or builds anew.
-        seals: Those at which it has everything sealed, and takes that into use.
     """
 
     root: str
     backend: str
-    embedder: str
     number: int
     operations: int
-    searches: int
     seed: str
     log: str
     shared: tuple[str, ...] = ()
     compactions: tuple[int, ...] = ()
     moves: tuple[tuple[int, str], ...] = ()
-    seals: tuple[int, ...] = ()
 
     def encode(self) -> str:
         """Return the orders as they stand in a command line."""
@@ -85,10 +79,9 @@ def fact(choose: random.Random, mark: str) -> str:
     )
 
 
-def open_service(root: str, backend: str, embedder: str) -> MemoryService:
-    """Open the agent's memory as a session does; `hash` takes an embedder that costs nothing."""
-    settings = ServiceSettings(storage_root=root, embedder="local" if embedder == "local" else "none")
-    own = HashEmbedder(DIMENSION) if embedder == "hash" else None
+def open_service(root: str, backend: str) -> MemoryService:
+    """Open the agent's memory as a session does, with an embedder that costs nothing."""
+    settings, own = ServiceSettings(storage_root=root, embedder="none"), HashEmbedder(DIMENSION)
     if backend == "vector":
         storage: FileStorage = MigratableStorage(AGENT, settings=settings, embedder=own, wanted=False)
     else:
@@ -124,37 +117,11 @@ class WorkerSession:
                 self._moving.add(asyncio.create_task(self._move(moves[number])))
             if number in self._orders.compactions:
                 await self._timed("compact", partial(self._service.storage.compact, _AT_ONCE))
-            if number in self._orders.seals:
-                await self._seal()
             kind = self._choose.choices(kinds, weights)[0]
             await getattr(self, f"_{kind}")(f"p{self._orders.number}n{number}")
         await asyncio.gather(*self._moving)
 
-    async def search_at_once(self) -> None:
-        """Search without pause, with queries whose vectors are known, as after the first of several searches."""
-        for query in QUERIES:
-            await self._service.storage.search(query)
-        for number in range(self._orders.searches):
-            begin = time.monotonic()
-            results = await self._service.storage.search(QUERIES[number % len(QUERIES)])
-            self.note(op="search", phase="at once", ms=1000 * (time.monotonic() - begin), mode=results.mode)
-
     # -- operations ---------------------------------------------------------------------------------------------------
-
-    async def _seal(self) -> None:
-        """Seal after a single change, and go on with what was sealed; a compaction may remove it meanwhile."""
-        storage = self._service.storage
-        assert isinstance(storage, FileStorage)
-        identity = HashEmbedder(DIMENSION).identity if self._orders.embedder == "hash" else None
-        try:
-            done = await asyncio.to_thread(seal_up, storage.folder, MEMORY, identity, 1)
-            upkeep = storage.opened.upkeep
-            adopted = isinstance(upkeep, SegmentUpkeep) and await storage._run(upkeep.opening().adopt)  # noqa: SLF001
-        except StorageError as error:
-            self.note(op="move", what="seal", outcome=f"{type(error).__name__}: {error.message}"[:60])
-            return
-        outcome = f"{'sealed' if done else 'nothing'}, {'' if adopted else 'not '}adopted"
-        self.note(op="move", what="seal", outcome=outcome)
 
     async def _search(self, mark: str) -> None:
         """Ask, now for a topic, now for something of one's own, and look whether the answer can be true."""
@@ -167,7 +134,7 @@ class WorkerSession:
         except AgentMemoryError as error:
             self._refused("search", error, begin)
             return
-        self.note(op="search", phase="mixed", ms=1000 * (time.monotonic() - begin), mode=found.mode)
+        self.note(op="search", mode=found.mode)
         texts = {hit.memory.id: hit.memory.content for hit in found}
         for memory_id, text in texts.items():
             if memory_id in self._gone:
@@ -297,7 +264,7 @@ class WorkerSession:
 
 
 async def _run(orders: WorkerOrders) -> None:
-    service = open_service(orders.root, orders.backend, orders.embedder)
+    service = open_service(orders.root, orders.backend)
     await service.storage.prepare(None)
     session = WorkerSession(orders, service)
     await _meet("ready")
@@ -305,10 +272,8 @@ async def _run(orders: WorkerOrders) -> None:
     await _meet("done")
     await service.settle()
     await service.storage.prepare(None)
-    await _meet("settled")
-    await session.search_at_once()
     session.note(op="end", embedding=service.storage.embedding_status())
-    await _meet("searched")
+    await _meet("settled")
     await service.close()
 
 

@@ -1,6 +1,6 @@
 """Kill writing processes and check that nothing acknowledged is lost.
 
-    python -m benchmarks.crash [--kills 500] [--seed 0] [--operations store,update] [--kind MODULE:NAME]
+    python -m benchmarks.crash [--kills 500] [--seed 0] [--operations store,update]
 
 Each kill: a process does one of twelve operations as a user would (service or command line), tells through a pipe what
 it has been told, and dies by SIGKILL at a moment chosen by the seed:
@@ -31,14 +31,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import PROVIDERS, Provider
-from agent_memory.models import MEMORY
 from agent_memory.storage import folder_of
 from agent_memory.store.shards import Shards
 from benchmarks.crash.model import AcknowledgedState, HeardMessages
 from benchmarks.crash.operations import AGENT, EMBEDDER, MOVES, OPERATIONS, MemoryVictim, VictimJob, preload
 from benchmarks.crash.process import SITE, ForkedProcess, adopt_orphans
-from benchmarks.crash.record_kind import OPERATIONS as ANY_KINDS
-from benchmarks.crash.record_kind import RecordVictim, examine_records, kind_named, recover_records
 from benchmarks.crash.recovery_check import RecoveryCase, examine, recover
 from benchmarks.crash.sabotage import SABOTAGES, sabotage
 from benchmarks.harness import build_parser, print_report, render_rows
@@ -46,7 +43,6 @@ from benchmarks.harness import build_parser, print_report, render_rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.models import Kind
     from benchmarks.crash.process import MessagePipe
 
 COLUMNS: Final = ("lost", "reopen", "half", "leftovers")
@@ -92,7 +88,6 @@ class CrashCampaign:
         end_orphans: Ends what killed processes have started; called before a folder is removed.
         exact: Also kill at system calls, through strace.
         spoilt: Name of a sabotage, for a look whether the checks notice.
-        kind: Of the records; of any but memories, the storage alone is used.
     """
 
     def __init__(
@@ -103,7 +98,6 @@ class CrashCampaign:
         *,
         exact: bool = False,
         spoilt: str = "",
-        kind: Kind[Any] = MEMORY,
     ) -> None:
         self.rows: dict[str, OperationFigures] = {}
         self.windows: Counter[str] = Counter()
@@ -113,7 +107,6 @@ class CrashCampaign:
         self._end_orphans = end_orphans
         self._exact = exact
         self._spoilt = spoilt
-        self._of_kind = () if kind is MEMORY else (kind,)
         self._places: dict[tuple[str, str], CampaignFolder] = {}
         self._begun = 0
         self._calls: dict[str, int] = {}
@@ -202,7 +195,7 @@ class CrashCampaign:
 
     def _run(self, job: VictimJob, place: CampaignFolder, strike: Any) -> HeardMessages:
         heard, expected = HeardMessages(), place.expected
-        child = self._child("victim", _work, job, expected, self._spoilt, *self._of_kind)
+        child = self._child("victim", _work, job, expected, self._spoilt)
         try:
             strike(child, heard)
             for message in child.listen(_PATIENCE):
@@ -216,8 +209,7 @@ class CrashCampaign:
 
     def _kill_recovery(self, place: CampaignFolder) -> int:
         at, how = self._choose.randint(1, 40), self._choose.choice(("before", "after", "torn"))
-        function = recover_records if self._of_kind else recover
-        child = self._child("recovery", function, place.root, at, how, *self._of_kind)
+        child = self._child("recovery", recover, place.root, at, how)
         child.listen(_PATIENCE)
         code = child.wait()
         child.close()
@@ -233,9 +225,7 @@ class CrashCampaign:
             seed=self._choose.getrandbits(32),
             rerun=self._choose.random() < 0.5,
         )
-        child = self._child(
-            "check", examine_records if self._of_kind else examine, case, place.expected, *self._of_kind
-        )
+        child = self._child("check", examine, case, place.expected)
         message = child.hear(2 * _PATIENCE)
         child.close()
         if message is None or "crashed" in message:
@@ -259,7 +249,7 @@ class CrashCampaign:
     def _backend_for(self, do: str) -> str:
         if do in {"rollback", "reindex"}:
             return "vector"
-        if self._of_kind or do in {"migration", "build", "seal"}:
+        if do in {"migration", "build", "seal"}:
             return "file"
         return "vector" if self._choose.random() < _ON_VECTORS else "file"
 
@@ -321,7 +311,7 @@ class CrashCampaign:
                 self._forget_places(place)
 
     def _finish(self, job: VictimJob, place: CampaignFolder) -> list[dict[str, Any]]:
-        child = self._child("victim", _work, job, place.expected, "", *self._of_kind)
+        child = self._child("victim", _work, job, place.expected, "")
         messages = []
         while (message := child.hear(_PATIENCE)) is not None:
             messages.append({**message, "heard": time.monotonic()})
@@ -332,10 +322,10 @@ class CrashCampaign:
         return messages
 
 
-def _work(say: MessagePipe, job: VictimJob, expected: AcknowledgedState, spoilt: str, *kind: Kind[Any]) -> None:
+def _work(say: MessagePipe, job: VictimJob, expected: AcknowledgedState, spoilt: str) -> None:
     if spoilt:
         sabotage(spoilt)
-    (RecordVictim(say, job, expected, *kind) if kind else MemoryVictim(say, job, expected)).run()
+    MemoryVictim(say, job, expected).run()
 
 
 def run(kills: int, seed: int, operations: list[str], *, until_found: bool = False, **options: Any) -> dict[str, Any]:
@@ -369,22 +359,19 @@ def main() -> None:
     """Kill, judge, print; exit with 1 if anything was found."""
     parser = build_parser("crash", __doc__, "--kills", "--seed", "--json")
     parser.add_argument("--operations", type=lambda text: text.split(","), help=",".join(OPERATIONS))
-    parser.add_argument("--kind", type=kind_named, default=MEMORY, help="MODULE:NAME of another kind of record")
     parser.add_argument("--exact", action="store_true", help="also kill at system calls; needs strace")
     parser.add_argument("--sabotage", choices=sorted(SABOTAGES), default="", help="spoil the product: this must fail")
     parser.add_argument("--until-found", action="store_true", help="stop at the first finding")
     args = parser.parse_args()
     if args.exact and shutil.which("strace") is None:
         parser.error("--exact needs strace")
-    offered = OPERATIONS if args.kind is MEMORY else ANY_KINDS
-    operations = args.operations or list(offered)
-    if unknown := set(operations) - set(offered):
+    operations = args.operations or list(OPERATIONS)
+    if unknown := set(operations) - set(OPERATIONS):
         parser.error(f"no such operation: {', '.join(sorted(unknown))}")
     report = run(
         args.kills,
         args.seed,
         operations,
-        kind=args.kind,
         exact=args.exact,
         spoilt=args.sabotage,
         until_found=args.until_found,

@@ -5,7 +5,7 @@
 A FILE is a world in the format of KnowledgeDrift v2 (the project techtheist/knowledgedrift on GitHub, MIT), `.json` or
 `.json.gz`; `benchmarks.reword` writes one in other words. Each world is stored in an empty memory through the service,
 as the tools use it, and graded by `grade`; what counts as shown is the text that `memory_search` answers. The
-same run grades tf-idf over titles, grep, chance, and tf-idf with a queue of every two notes about one subject.
+same run grades tf-idf over titles.
 
 The product is graded twice on the same answers: with reported conflicts alone as alarms, and with every memory that is
 listed as similar to a note as an alarm, too, right or false. An answer whose match is `weak` or `none` counts as
@@ -18,10 +18,10 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.settings import ServiceSettings
-from benchmarks.drift.baselines import ChanceBaseline, GrepBaseline, NoteBaseline, SameSubject, TfIdf, subjects_of
+from benchmarks.drift.baselines import TfIdf
 from benchmarks.drift.grade import COLUMNS, DriftGrade, grade
 from benchmarks.drift.product import ProductSystem
 from benchmarks.drift.system import replay
@@ -30,9 +30,6 @@ from benchmarks.reword.benchmark import read_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_CHANCES: Final = 3
-"""Chance is the mean of so many seeds."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,25 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, Any]:
     """Return the rounded points of product and baselines on a world."""
     product, with_similar = await product_on(world, embedder)
-    chances = [await _baseline(world, ChanceBaseline(seed)) for seed in range(_CHANCES)]
-    graded = {
-        "tfidf": await _baseline(world, TfIdf()),
-        "grep": await _baseline(world, GrepBaseline()),
-        "same_subject": await _baseline(world, SameSubject(subjects_of(world))),
-    }
-    chance = {name: sum(grade.columns[name] for grade in chances) / _CHANCES for name in COLUMNS}
-    baselines = {name: _rounded(grade.columns) for name, grade in graded.items()} | {"chance": _rounded(chance)}
+    rival = TfIdf()
+    baseline = grade(world, await replay(world, rival), rival.can)
     return {
         **_summarize(product),
         "with_similar": _summarize(with_similar),
-        "tfidf": round(graded["tfidf"].score, 1),
-        "grep": round(graded["grep"].score, 1),
-        "chance": round(sum(chance.values()), 1),
-        "same_subject": round(graded["same_subject"].score, 1),
-        "baselines": baselines,
-        "baseline_false_pairs_per_100": {
-            name: round(grade.false_pairs_per_100, 1) for name, grade in graded.items() if name != "grep"
-        },
+        "tfidf": _summarize(baseline),
     }
 
 
@@ -103,22 +87,16 @@ async def product_on(world: dict[str, Any], embedder: str) -> tuple[DriftGrade, 
     return grade(world, replace(replies, queue=conflicts), product.can), grade(world, replies, product.can)
 
 
-async def _baseline(world: dict[str, Any], system: NoteBaseline) -> DriftGrade:
-    return grade(world, await replay(world, system), system.can)
-
-
 def table(report: dict[str, Any]) -> str:
     """Return the points of one world as a table."""
-    similar = report["with_similar"]
-    rows = {"agent-memory": report["columns"], "with similar": similar["columns"], **report["baselines"]}
-    scores = {**report, "agent-memory": report["score"], "with similar": similar["score"]}
-    false = {"agent-memory": report["false_pairs_per_100"], "with similar": similar["false_pairs_per_100"]}
-    false |= report["baseline_false_pairs_per_100"]
     lines = [report["file"], f"{'':14}{'score':>7}" + "".join(f"{name[:9]:>10}" for name in COLUMNS) + f"{'false':>8}"]
-    for name, columns in rows.items():
-        score = scores[name]
-        pairs = f"{false[name]:8.1f}" if name in false else f"{'-':>8}"
-        lines.append(f"{name:14}{score:7.1f}" + "".join(f"{columns[column]:10.1f}" for column in COLUMNS) + pairs)
+    for name, row in {
+        "agent-memory": report,
+        "with similar": report["with_similar"],
+        "tf-idf": report["tfidf"],
+    }.items():
+        points = "".join(f"{row['columns'][column]:10.1f}" for column in COLUMNS)
+        lines.append(f"{name:14}{row['score']:7.1f}{points}{row['false_pairs_per_100']:8.1f}")
     return "\n".join([*lines, "false: pairs suspected that are none, for 100 notes"])
 
 

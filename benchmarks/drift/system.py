@@ -1,9 +1,13 @@
-"""Protocol of a memory system for drift worlds, and the replay of a world."""
+"""Answers of a memory system to a drift world, and the replay of a world."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.drift.baselines import TfIdf
+    from benchmarks.drift.product import ProductSystem
 
 
 @dataclass(frozen=True)
@@ -71,40 +75,6 @@ class SystemAbilities:
     temporal: bool = True
 
 
-class MemorySystem(Protocol):
-    """A memory as a world sees it; keys are the world's own."""
-
-    async def inscribe(self, record: dict[str, Any], mode: str) -> WriteAnswer:
-        """Store a note."""
-
-    async def link(self, start: str, end: str, verb: str) -> None:
-        """Link one note to another."""
-
-    async def supersede(self, old: str, new: dict[str, Any]) -> WriteAnswer:
-        """Replace a note."""
-
-    async def settle(self) -> None:
-        """Finish what is under way."""
-
-    async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> RecallAnswer:
-        """Search; `window` is half open."""
-
-    async def recall_path(self, path: str, k: int) -> RecallAnswer:
-        """Search by the path of a file."""
-
-    async def lineage(self, key: str) -> list[str] | None:
-        """Return the replaced notes, or None if a system keeps no history."""
-
-    async def suspects(self) -> list[SuspectPair]:
-        """Return the pairs that need a look."""
-
-    async def release(self, key: str, reason: str) -> None:
-        """Put to rest, with a trace where there is such a thing."""
-
-    async def purge(self, key: str) -> None:
-        """Remove."""
-
-
 @dataclass
 class SystemReplies:
     """Answers of a system to one world, by step ID.
@@ -121,7 +91,7 @@ class SystemReplies:
     standing_tokens: int = 0
 
 
-async def replay(world: dict[str, Any], system: MemorySystem) -> SystemReplies:
+async def replay(world: dict[str, Any], system: ProductSystem | TfIdf) -> SystemReplies:
     """Tell a system all that a world has to tell, in order, and keep its replies."""
     replies = SystemReplies()
     for step in world["ops"]:
@@ -129,7 +99,7 @@ async def replay(world: dict[str, Any], system: MemorySystem) -> SystemReplies:
     return replies
 
 
-async def _step(step: dict[str, Any], system: MemorySystem, replies: SystemReplies) -> None:
+async def _step(step: dict[str, Any], system: ProductSystem | TfIdf, replies: SystemReplies) -> None:
     name = step.get("id", "")
     match step["op"]:
         case "inscribe":
@@ -153,7 +123,7 @@ async def _step(step: dict[str, Any], system: MemorySystem, replies: SystemRepli
             await _told(step, system)
 
 
-async def _told(step: dict[str, Any], system: MemorySystem) -> None:
+async def _told(step: dict[str, Any], system: ProductSystem | TfIdf) -> None:
     """Apply a step without an answer."""
     match step["op"]:
         case "link":

@@ -1,7 +1,6 @@
-"""Measure times read from texts: right, wrong, missing, CPU time.
+"""Measure times read from texts: right, wrong and missing ones.
 
     python -m benchmarks.times --specs FILE [--language en] [--part tune|judge] [--rival PYTHON] [--json]
-    python -m benchmarks.times --false
 
 FILE is a `DateTimeModel.json` of microsoft/Recognizers-Text, `Specs/DateTime/<Language>`. Counted are its results of
 the types date, daterange, datetime and datetimerange that have a day in their resolution ("not resolved" has none), of
@@ -24,7 +23,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import subprocess
 import time
 from datetime import UTC, date, datetime, timedelta
@@ -33,16 +31,10 @@ from typing import Any, Final, NamedTuple
 
 from agent_memory.times import TimeMention, times_in
 from benchmarks.harness import build_parser, get_percentile, get_share, print_report, resample
-from benchmarks.times.dateless_texts import DATELESS, dateless
 
 _TYPES: Final = ("date", "daterange", "datetime", "datetimerange")
 _DRAWS: Final = 1_000
 _REFERENCE: Final = "2016-11-07T00:00:00"
-_TIMED: Final = 300
-"""Texts of each kind."""
-_PASSES: Final = 5
-_LENGTH: Final = 2_000
-"""Characters of the texts that are timed."""
 _RIVAL: Final = """
 import json, sys
 from datetime import datetime
@@ -89,18 +81,13 @@ def main() -> None:
     parser.add_argument("--language", default="en", help="of the file, such as de")
     parser.add_argument("--part", choices=("tune", "judge"), default="judge")
     parser.add_argument("--rival", type=Path, help="the Python of an environment with dateparser")
-    parser.add_argument("--false", action="store_true", help="dates found in texts without any, and the time taken")
-    parser.add_argument("--failures", action="store_true", help="what is wrong, of the part for tuning only")
     args = parser.parse_args()
     rows: dict[str, Any] = {}
     if args.specs is not None:
         cases = read(args.specs, args.part)
-        rows["ours"] = measure(cases, args.language, shows=args.failures and args.part == "tune")
+        rows["ours"] = measure(cases, args.language)
         if args.rival is not None:
             rows["dateparser"] = rival(cases, args.language, args.rival)
-    if args.false:
-        rows["false"] = false_dates()
-        rows["time"] = timed()
     print_report(rows, as_json=args.json)
 
 
@@ -158,7 +145,7 @@ def _range(value: dict[str, str], kind: str) -> Span:
     return first, last.date() + timedelta(days=1)
 
 
-def measure(cases: list[TimeCase], language: str, *, shows: bool = False) -> dict[str, Any]:
+def measure(cases: list[TimeCase], language: str) -> dict[str, Any]:
     """Return right results with interval, wrong and extra ones, and precision."""
     hits: list[list[bool]] = []
     wrong = extra = 0
@@ -171,14 +158,6 @@ def measure(cases: list[TimeCase], language: str, *, shows: bool = False) -> dic
             for wanted, right in zip(case.wanted, rights, strict=True)
         )
         extra += sum(not any(_overlap((each.start, each.end), span) for span in case.taken) for each in found)
-        if shows and not all(rights):
-            missed = [
-                case.text[each.start : each.end] for each, right in zip(case.wanted, rights, strict=True) if not right
-            ]
-            got = [
-                f"{case.text[each.start : each.end]!r} {each.first_day}..{each.end_day} ({each.rule})" for each in found
-            ]
-            print(f"{case.text} [{case.said.date()}] wrong: {missed} found: {got}")
     right = sum(map(sum, hits))
     return _share(hits) | {"wrong": wrong, "extra": extra, "precision": round(right / (right + wrong + extra), 3)}
 
@@ -242,59 +221,3 @@ def rival(cases: list[TimeCase], language: str, python: Path) -> dict[str, Any]:
 def _is_found(wanted: WantedTime, rows: list[tuple[int, int, str]]) -> bool:
     days = {f"{end_day if first is None else first}" for first, end_day in wanted.values}
     return any(_overlap((wanted.start, wanted.end), (start, end)) and day in days for start, end, day in rows)
-
-
-def false_dates() -> dict[str, Any]:
-    """Return the share of dateless texts with a time, by kind."""
-    said = datetime(2024, 5, 15, 12, tzinfo=UTC)
-    wrong = [kind for kind, text in dateless(1_000, seed=1) if times_in(text, said)]
-    return {"share": len(wrong) / 1_000, "kinds": {kind: wrong.count(kind) for kind in sorted(set(wrong))}}
-
-
-def timed() -> dict[str, dict[str, float]]:
-    """Return CPU milliseconds for 2,000 characters, by share of dates.
-
-    All texts are read several times, one after the other. `p99` is over all readings; `p99 of best` is over the
-    texts, each by its fastest reading: what other programs do to caches and clocks falls on `p99` alone.
-    """
-    said = datetime(2024, 5, 15, 12, tzinfo=UTC)
-    choose = random.Random(2)
-    dated = [
-        "We met on 3 May 2023 at noon.",
-        "She left two weeks ago.",
-        "It runs from May to July 2023.",
-        "See you next Friday.",
-        "He has been there since March 2024.",
-        "The report is due by the end of the quarter.",
-        "2024-05-01T12:00:00Z GET /",
-    ]
-    plain = [text for _, text in dateless(len(DATELESS) * 20, seed=3)]
-    kinds = {"none": plain, "some": dated + plain, "dates alone": dated}
-    texts = [(name, _text(kinds[name], choose)) for _ in range(_TIMED) for name in kinds]
-    taken: dict[str, list[list[float]]] = {name: [] for name in kinds}
-    passes = [[_milliseconds(text, said) for _, text in texts] for _ in range(_PASSES)]
-    for (name, _), each in zip(texts, zip(*passes, strict=True), strict=True):
-        taken[name].append([*each])
-    return {name: _told(each) for name, each in taken.items()}
-
-
-def _text(sentences: list[str], choose: random.Random) -> str:
-    text = ""
-    while len(text) < _LENGTH:
-        text += choose.choice(sentences) + " "
-    return text[:_LENGTH]
-
-
-def _milliseconds(text: str, said: datetime) -> float:
-    begun = time.process_time()
-    times_in(text, said)
-    return 1000 * (time.process_time() - begun)
-
-
-def _told(taken: list[list[float]]) -> dict[str, float]:
-    readings, best = [milliseconds for text in taken for milliseconds in text], list(map(min, taken))
-    return {
-        "median": round(get_percentile(readings, 0.5), 2),
-        "p99": round(get_percentile(readings, 0.99), 2),
-        "p99 of best": round(get_percentile(best, 0.99), 2),
-    }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -28,7 +26,6 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, copy_agent, summary_of
 from agent_memory.store.record_redaction import Redacted, make_record, redact_fields, text_fields
 from agent_memory.store.record_storage import RecordStorage
-from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import THING, Thing, open_things
 from tests.power.checker import cut_power, record
 from tests.power.deaths import AFTER_A_DEATH
@@ -281,12 +278,3 @@ def test_it_survives_a_power_cut_and_a_process_that_died(
     report = cut_power(scenario.__name__, events, tmp_path, seed=1, per_step=2, most=12)
     assert report.cuts > 3
     assert report.failures == []
-
-
-def test_it_survives_kills_at_any_moment() -> None:
-    command = [sys.executable, "-m", "benchmarks.crash", "--json", "--kind", "tests.new_kind:THING", "--kills", "8"]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, env=environment(), check=False)
-    assert result.stdout, result.stderr
-    report = json.loads(result.stdout)
-    assert (result.returncode, report["problems"]) == (0, [])
-    assert report["operations"].keys() == {"store", "update", "forget", "compaction"}

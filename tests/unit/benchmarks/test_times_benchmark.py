@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING
 
 from benchmarks.times import benchmark as times
-from benchmarks.times.dateless_texts import DATELESS, dateless
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,15 +48,3 @@ def test_parts_are_by_the_last_digit_of_the_hash(tmp_path: Path) -> None:
         cases = times.read(path, part)
         assert cases
         assert {int(hashlib.sha256(case.text.encode()).hexdigest()[-1], 16) % 2 for case in cases} == {rest}
-
-
-def test_dateless_sentences_are_of_every_kind_and_the_same_again() -> None:
-    made = list(dateless(100, seed=4))
-    assert {kind for kind, _ in made} == set(DATELESS)
-    assert made == list(dateless(100, seed=4))
-    assert not any("{" in text for kind, text in made if kind != "code")
-
-
-def test_false_dates_are_a_share_by_kind() -> None:
-    row = times.false_dates()
-    assert row["share"] == sum(row["kinds"].values()) / 1_000
