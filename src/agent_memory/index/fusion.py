@@ -98,6 +98,7 @@ class RankEvidence:
         place: Its place in the time that the question names; None if it names none.
         alone: True if only that time is asked for.
         talk: Evidence from the talk around a turn; None if no candidate is a turn.
+        moved_to: Place that it took as a standing instruction, from 1; 0 for its own.
     """
 
     bm25: float = 0.0
@@ -108,6 +109,7 @@ class RankEvidence:
     talk: TalkEvidence | None = None
     place: Place | None = None
     alone: bool = False
+    moved_to: int = 0
 
 
 def similarity(evidence: RankEvidence) -> float:

@@ -400,7 +400,7 @@ def shorten(results: SearchResults, *, explain: bool = False) -> None:
     """Mark hits near the best one; add excerpts to long ones.
 
     All hits of a listing are near, and so are up to three short ones without others. The stronger the best match is,
-    the nearer the others have to be, unless they match as strongly.
+    the nearer the others have to be, unless they match as strongly or are standing instructions that took a place.
     """
     if results and results.match is not None and not _has_few(results):
         _mark_near(results, explain=explain)
@@ -425,7 +425,9 @@ def _has_few(results: SearchResults) -> bool:
 def _mark_near(results: SearchResults, *, explain: bool) -> None:
     best, strongest = results[0].relevance_score, max(hit.answer_confidence or 0.0 for hit in results)
     for rank, hit in enumerate(results):
-        if rank < _FIRST:
+        if "instruction" in hit.parts:
+            is_near = True
+        elif rank < _FIRST:
             is_as_strong = (hit.answer_confidence or 0.0) >= _AS_STRONG * strongest > 0
             is_near = is_as_strong or hit.relevance_score >= best * (_NEAR + _NEAR_IF_STRONG * strongest)
         else:

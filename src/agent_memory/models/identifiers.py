@@ -33,6 +33,8 @@ CATEGORIES: Final = (
 """Built-in categories: closed in the tools' schema, open in the journal."""
 RULE_CATEGORIES: Final = frozenset(("preference", "pattern", "decision"))
 """Categories of what a session is to keep to."""
+INSTRUCTION_CATEGORIES: Final = ("preference", "pattern", "convention", "instruction")
+"""Categories of standing instructions. They bear on requests that share no word with them."""
 _AGENT_ID: Final = compile_late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"
 """Pattern of an ID after its prefix: 48 random bits."""

@@ -44,6 +44,11 @@ def test_what_is_as_sure_as_the_best_is_near() -> None:
     assert [each.is_near for each in answer(hit(0.9, sure=0.6), hit(0.1, sure=0.6))] == [True, True]
 
 
+def test_instruction_in_its_place_is_near() -> None:
+    placed = hit(0.2, sure=0.05).model_copy(update={"parts": {"instruction": 5.0}})
+    assert [each.is_near for each in answer(hit(0.9), placed, hit(0.2, sure=0.05))] == [True, True, False]
+
+
 @check_rows(("length", "found", "are_near"), [(100, 3, True), (400, 3, False), (100, 4, False)])
 def test_of_little_that_was_found_nothing_is_left_out(length: int, found: int, are_near: bool) -> None:
     results = answer(hit(0.9, sure=0.9), *[hit(0.1, "x" * length, sure=0.05)] * 2, found=found)
