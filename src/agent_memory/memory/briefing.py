@@ -39,6 +39,7 @@ from agent_memory.models import (
     of_another_project,
     utc_now,
 )
+from agent_memory.models.identifiers import INSTRUCTION_CATEGORIES
 from agent_memory.models.record import is_project_finding, mark_origin
 from agent_memory.registry import KNOWLEDGE
 
@@ -63,8 +64,6 @@ _MAX_PROMPT_CHARS: Final = 10_000
 _STANDING_SHARE: Final = 0.4
 """Share of the budget for memories that are shown for any prompt."""
 _RECENT: Final = timedelta(days=14)
-_INSTRUCTIONS: Final = ("preference", "pattern")
-"""Categories of standing instructions. They bear on prompts that share no word with them."""
 _NEAREST: Final = 3
 """Standing instructions that are first, the nearest to the prompt.
 
@@ -243,7 +242,7 @@ async def _find_near_instructions(storage: MemoryStorage, asked: str, caller: Ca
     if not storage.has_model or not asked.strip():
         return []  # loading a model takes half a second, which a greeting is not worth
     near: list[tuple[float, Memory]] = []
-    for category in _INSTRUCTIONS:
+    for category in INSTRUCTION_CATEGORIES:
         filters = SearchFilters(category=category).within(caller.group)
         pairs = await storage.compare_neighbors(asked, filters, _list_near, floor=_MIN_COSINE, reads_all=True)
         near += [(cosine, memory) for memory, cosine in pairs or () if _is_shown(memory, caller)]

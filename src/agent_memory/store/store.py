@@ -203,12 +203,15 @@ class Store(Generic[R]):
             records = ((state.records[record_id], value) for record_id, value in pairs)
             return (pair for pair in records if state.is_valid(pair[0], now))
 
+        def load_worded() -> Iterator[tuple[R, float]]:
+            yield from load(self.index.alike(text, _NEIGHBORS, among, filters))  # costs nothing until it is read
+
         request = SearchRequest("", _NEIGHBORS, now, filters)
         if vector is None or self.index.vectors is None:
             near = []
         else:
             near = self.index.find_nearest(request, vector, floor / self.index.vectors.cosine_scale, among)
-        return RecordNeighbors(load(self.index.alike(text, _NEIGHBORS, among, filters)), load(near))
+        return RecordNeighbors(load_worded(), load(near))
 
     def warm(self, at_most: int) -> bool:
         """Index the words of some records; return True if all are.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.index import SearchIndex
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pipeline.background_work import runner_of
@@ -260,3 +261,14 @@ async def test_briefing_never_lists_near_instruction_of_low_trust(
     await near_service.store({"content": "Only vegan food.", "category": "pattern"}, STRANGER)
     await near_service.storage.prepare()
     assert "vegan" not in (await briefer(near_service, clock, patience=5.0).brief("Plan supper")).text
+
+
+async def test_briefing_reads_no_words_for_near_instructions(
+    near_service: MemoryService, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await near_service.store({"content": "Only vegan food.", "category": "pattern"})
+    await near_service.storage.prepare()
+    texts: list[str] = []
+    monkeypatch.setattr(SearchIndex, "alike", lambda _, text, *__, **___: texts.append(text) or [])
+    assert "vegan" in (await briefer(near_service, clock, patience=5.0).brief("Plan supper")).text
+    assert texts == []
