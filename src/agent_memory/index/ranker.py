@@ -45,7 +45,7 @@ _NEAREST: Final = 12
 """Nearest documents of all, among which instructions compete.
 
 With 100 preferences of PrefEval in each tuning conversation, any@10 of their requests and of questions about the talk:
-.752, .858; with the nearest 30 .760, .854; without this step .712, .862."""
+.748, .859; with the nearest 30 about .758, .854; without this step .712, .862."""
 _NEARER: Final = 0.05
 """Cosine by which a hit has to be nearer than an instruction to keep its place."""
 
