@@ -56,7 +56,7 @@ OWN: Final = {
     "agent_memory.files.person_lists": "for those who trust a tool by command",
     "agent_memory.cli.progress_columns": "loads rich",
     "agent_memory.files.yaml_loader": "loads yaml",
-    "agent_memory.integrations.outputs": "its patterns are for sessions that call the host's tools",
+    "agent_memory.integrations.project_calls": "its patterns are for sessions that call the host's tools",
     "agent_memory.integrations.amplifier.service_opener": "loads every layer, which a session needs at its first use",
     "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",
 }

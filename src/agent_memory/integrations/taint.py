@@ -199,17 +199,17 @@ class ToolList:
 
 def _is_of_project(tool: CalledTool, folder: Path) -> bool:
     """Return True if a call certainly reads the project alone."""
-    from agent_memory.integrations.outputs import file_arguments, local_commands
+    from agent_memory.integrations.project_calls import is_project_command, is_project_file, is_project_search
 
     project, arguments = find_project_root(folder), tool.arguments
     if project is None or not isinstance(arguments, dict):
         return False
     if tool.package == FILES:
-        return file_arguments.is_project_file(arguments, project, folder)
+        return is_project_file(arguments, project, folder)
     if tool.package == SEARCH:
-        return file_arguments.is_project_search(tool.name, arguments, project, folder)
+        return is_project_search(tool.name, arguments, project, folder)
     is_plain = tool.package == SHELL and arguments.keys() <= _SHELL_KEYS  # no other folder or environment
-    return is_plain and local_commands.is_project_command(arguments.get("command"), project, folder)
+    return is_plain and is_project_command(arguments.get("command"), project, folder)
 
 
 def _matches(patterns: Iterable[str], tool: CalledTool) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.integrations.outputs import project_paths
+from agent_memory.integrations import project_calls
 from agent_memory.integrations.taint import CalledTool, ToolList
 from tests.support import FILE_TOOLS, SHELL
 
@@ -181,7 +181,7 @@ def test_classify_search_skips_ignored_modules_alone(project: Path, ignored: boo
 
 
 def test_classify_folder_with_many_entries_is_untrusted(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project_paths, "_MAX_ENTRIES", 3)
+    monkeypatch.setattr(project_calls, "_MAX_ENTRIES", 3)
     assert classify(project, SEARCH, "grep", {"pattern": "x", "path": "safe"}) == "project"
     for number in range(3):
         (project / "safe" / str(number)).touch()

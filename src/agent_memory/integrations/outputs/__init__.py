@@ -1,1 +1,0 @@
-"""Calls that read only the project: paths, shell words and local programs."""
