@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from agent_memory.cli import verified_export
 from agent_memory.cli.app import build
 from agent_memory.files.layout import agents_under
-from agent_memory.integrations.hosts.host_files import HOSTS
+from agent_memory.integrations.host_files import HOSTS
 from agent_memory.settings.installation import build_removal_command
 from tests.support import resealed
 

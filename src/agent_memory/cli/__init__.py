@@ -19,7 +19,7 @@ from typing import Final
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 1_000_000
 """What a command makes, it mostly keeps: with Python's 700, looking for cycles took a tenth of a `list` of 5,000."""
 _STOPPED: Final = 130
-_HOOK: Final = "agent_memory.integrations.mcp.hooks.session_hook:run_hook"
+_HOOK: Final = "agent_memory.integrations.mcp.session_hook:run_hook"
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from agent_memory.settings import DEFAULT_ROOT
 from agent_memory.settings.installation import check_installed
 
 _PLACE: Final = "agent_memory.integrations.hosts"
-_LIMIT: Final = "agent_memory.integrations.mcp.hooks.turn_files:limit_host"
+_LIMIT: Final = "agent_memory.integrations.mcp.turn_files:limit_host"
 _NEEDED: Final = ("mcp", "tomlkit", "ruamel")
 _AMPLIFIER_SETTINGS: Final = "settings.yaml"
 _COLUMNS: Final = ("host", "state", "agent", "file")

@@ -26,7 +26,7 @@ from agent_memory.models import utc_now
 from agent_memory.registry import load_handler
 from agent_memory.settings.installation import build_removal_command
 
-_HOSTS: Final = "agent_memory.integrations.hosts.host_connection"
+_HOSTS: Final = "agent_memory.integrations.host_files"
 _EVERYTHING: Final = "delete everything"
 _LEFT: Final = (
     "Not deleted: exports and copies elsewhere, workspaces, /etc/agent-memory, and transcripts of hosts. The backups "

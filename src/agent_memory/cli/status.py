@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.pipeline.stages import Backlog, QuarantinedRecord
 
-_TURN_FILES: Final = "agent_memory.integrations.mcp.hooks.turn_files:TurnFiles"
+_TURN_FILES: Final = "agent_memory.integrations.mcp.turn_files:TurnFiles"
 
 
 @command(may_be_none=True)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.encryption import is_encrypted
 from agent_memory.engines.ann_index import AnnIndex
-from agent_memory.engines.index_maintenance import DEFAULT_OPTIONS, IndexMaintenance, IndexOptions
-from agent_memory.engines.index_sync import IndexSources
+from agent_memory.engines.index_maintenance import DEFAULT_OPTIONS, IndexMaintenance, IndexOptions, IndexSources
 from agent_memory.errors import ConfigurationError
 from agent_memory.files.layout import folder_of
 from agent_memory.index import SearchIndex

@@ -1,15 +1,17 @@
-"""Routes of the page, their errors, and the rules of every act."""
+"""Routes of the page, its guard, their errors, and the rules of every act."""
 
 from __future__ import annotations
 
 import hmac
 from functools import partial
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,9 +26,6 @@ from agent_memory.errors import (
 )
 from agent_memory.logs import get_logger
 from agent_memory.web import (
-    backup_screen,
-    bulk_change,
-    decision_screen,
     deletion,
     import_screen,
     memories,
@@ -36,7 +35,6 @@ from agent_memory.web import (
     today,
     topic_screens,
 )
-from agent_memory.web.guard import PageGuard
 from agent_memory.web.page_session import KEY_CODES, PageNotice, PageSession
 from agent_memory.web.page_view import (
     JSON_SUFFIX,
@@ -53,11 +51,114 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     Show = Callable[[PageSession, Request], Awaitable[PageView]]
     Act = Callable[[PageSession, PageForm], Awaitable[PageView | ActResult]]
 
 log = get_logger(__name__)
+HOSTS: Final = ("127.0.0.1", "localhost")
+ENTER: Final = "/enter"
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # with no-referrer, a browser sends no Origin with a form
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+_OWN_SITES: Final = ("same-origin", "none")
+"""Sources of a request that a browser names and that may see the page; `none` is a typed address."""
+_LEAD_IN: Final = '<!doctype html><title>Memory</title><meta http-equiv="refresh" content="0;url=/">'
+_SAFE: Final = ("GET", "HEAD")
+
+
+class PageGuard:
+    """Middleware that answers only the browser with the token.
+
+    Args:
+        app: Application of the page.
+        session: Secrets of this run.
+        port: Port that is served.
+    """
+
+    def __init__(self, app: ASGIApp, session: PageSession, port: int) -> None:
+        self._app, self._session = app, session
+        self._hosts = frozenset(f"{name}:{port}" for name in HOSTS)
+        self.cookie_name = f"agent_memory_page_{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        refusal = self._refuse(scope)
+        try:
+            await (refusal or self._app)(scope, receive, send_guarded)
+        except Exception as error:  # noqa: BLE001 - answered by the application; a traceback may quote memories
+            log.warning("page_crashed", kind=type(error).__name__)
+
+    def _refuse(self, scope: Scope) -> Response | None:
+        """Return the refusal of a request, or None."""
+        headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
+        if headers.get("host") not in self._hosts:
+            return PlainTextResponse("This is not an address of the page.", 421)
+        if method not in {*_SAFE, "POST"}:
+            return PlainTextResponse("The page knows no such method.", 405)
+        origin = headers.get("origin")
+        if (method == "POST" or origin is not None) and origin not in {f"http://{host}" for host in self._hosts}:
+            return PlainTextResponse("Another site sent this. Nothing was changed.", 403)
+        if path == ENTER and method == "GET":
+            return self._enter(scope)
+        return self._refuse_visitor(headers)
+
+    def _refuse_visitor(self, headers: Headers) -> Response | None:
+        """Return the answer to another site or another browser, or None."""
+        if headers.get("sec-fetch-site", "none") not in _OWN_SITES:
+            return PlainTextResponse("Another site asked for this.", 403)
+        if not self._is_known(headers.get("cookie", "")):
+            text = "Open the address that `agent-memory page` printed. It is valid once; start the command again for "
+            return PlainTextResponse(f"{text}another one.", 403)
+        return None
+
+    def _enter(self, scope: Scope) -> Response:
+        """Exchange the token of the first address for a cookie.
+
+        A browser sends no strict cookie after a redirect that began in a file, but does after a page of ours.
+        """
+        given, token = scope["query_string"].decode("latin-1").removeprefix("token="), self._session.token
+        if token is None or not hmac.compare_digest(given.encode(), token.encode()):
+            text = "This address was used already, or is wrong. Start `agent-memory page` again for a new one."
+            return PlainTextResponse(text, 403)
+        self._session.token = None
+        is_typed = Headers(scope=scope).get("sec-fetch-site", "none") in _OWN_SITES
+        response = RedirectResponse("/", 303) if is_typed else HTMLResponse(_LEAD_IN)
+        response.set_cookie(self.cookie_name, self._session.cookie, path="/", httponly=True, samesite="strict")
+        return response
+
+    def _is_known(self, header: str) -> bool:
+        try:
+            morsel = SimpleCookie(header).get(self.cookie_name)
+        except CookieError:
+            return False
+        return morsel is not None and hmac.compare_digest(morsel.value.encode(), self._session.cookie.encode())
+
+
 _STATIC: Final = Path(__file__).parent / "static"
 _STATUS: Final[tuple[tuple[type[AgentMemoryError], int], ...]] = (
     (UnknownIdError, 404),
@@ -68,12 +169,12 @@ _STATUS: Final[tuple[tuple[type[AgentMemoryError], int], ...]] = (
 _LOCKED: Final = 423
 _VIEWS: Final[Mapping[str, Show]] = {
     "/": today.show_today,
-    "/decisions": decision_screen.show_decisions,
+    "/decisions": today.show_decisions,
     "/forget": deletion.show_deletion,
     "/health": system_health.show_health,
     "/import": import_screen.show_import,
     "/import/{upload_id}": import_screen.show_upload,
-    "/backups/{file}": backup_screen.show_backup,
+    "/backups/{file}": system_health.show_backup,
     "/time": time_lanes.show_time,
     "/topics": topic_screens.show_topics,
     "/topics/{name}": topic_screens.show_topic,
@@ -85,16 +186,16 @@ _VIEWS: Final[Mapping[str, Show]] = {
     "/purge/{purge_id}": deletion.show_receipt,
     "/memories": memories.list_memories,
     "/memories/forget": memories.preview_forget,
-    "/memories/change": bulk_change.preview_changes,
+    "/memories/change": memories.preview_changes,
     "/memories/{memory_id}": memories.show_memory,
 }
 _ACTS: Final[Mapping[str, Act]] = {
-    "/decisions/pair": decision_screen.decide_pair,
-    "/decisions/waiting": decision_screen.decide_waiting,
-    "/decisions/undo": decision_screen.undo_rejection,
-    "/health/backup": backup_screen.back_up,
-    "/backups/restore": backup_screen.restore_from_backup,
-    "/backups/delete": backup_screen.delete_backup,
+    "/decisions/pair": today.decide_pair,
+    "/decisions/waiting": today.decide_waiting,
+    "/decisions/undo": today.undo_rejection,
+    "/health/backup": system_health.back_up,
+    "/backups/restore": system_health.restore_from_backup,
+    "/backups/delete": system_health.delete_backup,
     "/health/consent": system_health.limit_consent,
     "/health/repair": system_health.repair_files,
     "/purge/run": deletion.purge_records,
@@ -103,7 +204,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "/memories/edit": memories.store_edit,
     "/memories/store": memories.store_memory,
     "/memories/forget": memories.forget_memories,
-    "/memories/change": bulk_change.change_memories,
+    "/memories/change": memories.change_memories,
     "/restore": memories.restore_memory,
     "/undo": memories.undo_changes,
 }

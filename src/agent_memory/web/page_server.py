@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError
-from agent_memory.web.application import build_application
-from agent_memory.web.guard import ENTER
+from agent_memory.web.application import ENTER, build_application
 from agent_memory.web.page_view import load_templates
 from agent_memory.web.temporary_files import sweep_uploads, write_opening
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 from urllib.parse import parse_qs, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -21,6 +23,32 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from agent_memory.web.page_session import PageNotice, PageSession
+
+_TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")
+_MAX_TOKENS: Final = 3_000
+"""Words and signs of a text; more are compared as one, since the comparison takes their product."""
+
+
+class TextSpan(TypedDict):
+    """Part of a text; `differs` if the other text has another one."""
+
+    text: str
+    differs: bool
+
+
+def compare_words(before: str, after: str) -> tuple[list[TextSpan], list[TextSpan]]:
+    """Return the spans of both texts in their order."""
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    if max(len(old), len(new)) > _MAX_TOKENS:
+        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    spans: tuple[list[TextSpan], list[TextSpan]] = ([], [])
+    for operation, *bounds in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        parts = "".join(old[bounds[0] : bounds[1]]), "".join(new[bounds[2] : bounds[3]])
+        for side, text in zip(spans, parts, strict=True):
+            if text:
+                side.append(TextSpan(text=text, differs=operation != "equal"))
+    return spans
+
 
 JSON_SUFFIX: Final = ".json"
 _MAX_BODY: Final = 1024 * 1024

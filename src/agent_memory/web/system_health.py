@@ -1,4 +1,4 @@
-"""Settings and health: consent, list of backups, and the doctor."""
+"""Settings and health: consent, backups, and the doctor."""
 
 from __future__ import annotations
 
@@ -6,22 +6,114 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.backups import list_backups
+from agent_memory.care.backups import (
+    create_backup,
+    list_backups,
+    preview_restore,
+    prune_backups,
+    restore_backup,
+    to_prune,
+    verify_backup,
+)
 from agent_memory.care.checks import examine, repair_all
 from agent_memory.care.checks.health_report import list_backlog
 from agent_memory.care.consent_files import LIMITS, read_consent, view_consent, write_limit
-from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.wording import counted
-from agent_memory.models import utc_now
+from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
+from agent_memory.files.layout import folder_of
+from agent_memory.files.wording import counted, format_size
+from agent_memory.models import to_text, utc_now
 from agent_memory.redaction import quoted
-from agent_memory.web.backup_screen import view_backup
 from agent_memory.web.page_session import KEY_CODES, PageNotice
 from agent_memory.web.page_view import ActResult, PageForm, PageView
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from agent_memory.care.backups import BackupSummary
     from agent_memory.web.page_session import PageSession
+
+_HEALTH: Final = "/health"
+
+
+def view_backup(backup: BackupSummary) -> dict[str, Any]:
+    """Return a backup for the list."""
+    return {
+        "file": backup.path.name,
+        "made_at": to_text(backup.made_at),
+        "size": format_size(backup.size),
+        "memories": backup.manifest.memories if backup.manifest else None,
+        "problem": backup.problem,
+    }
+
+
+async def show_backup(page: PageSession, request: Request) -> PageView:
+    """Read a backup whole; show the effect of restoring it."""
+    backup, can_delete = await asyncio.to_thread(_find_backup, page, request.path_params["file"])
+    data = {"agent_id": page.agent_id, **view_backup(backup), "can_delete": can_delete, "effect": None}
+    try:
+        verified = await asyncio.to_thread(verify_backup, backup.path)
+        data["problems"] = list(verified.problems)
+        if not verified.problems:
+            preview = await asyncio.to_thread(preview_restore, backup.path, page.root, page.agent_id)
+            data["effect"] = {"back": preview.back, "gone": preview.gone}
+    except AgentMemoryError as error:
+        data["problems"] = [error.message]
+    return PageView("backup", data)
+
+
+def _find_backup(page: PageSession, name: str) -> tuple[BackupSummary, bool]:
+    """Return a backup, and True if it may be deleted.
+
+    Raises:
+        UnknownIdError: There is none of this name.
+    """
+    listed = list_backups(page.root, page.agent_id)
+    backup = next((listed_backup for listed_backup in listed if listed_backup.path.name == name), None)
+    if backup is None:
+        raise UnknownIdError(f"No backup {quoted(name)}.", recovery="Health lists all of them.")
+    return backup, any(prunable.path == backup.path for prunable in to_prune(listed, utc_now()))
+
+
+async def back_up(page: PageSession, _form: PageForm) -> ActResult:
+    """Create a backup and check it."""
+    service = await page.open()
+    made = await asyncio.to_thread(create_backup, folder_of(page.agent_id, page.root))
+    fields = {"source": made.path.name, "memories": made.manifest.memories, "bytes": made.size}
+    await service.report("memory:backed_up", page.caller, **fields)
+    memories = counted(made.manifest.memories, "memory", "memories")
+    return ActResult(_HEALTH, PageNotice(f"Backed up {memories}, checked: {made.path.name}."))
+
+
+async def restore_from_backup(page: PageSession, form: PageForm) -> ActResult:
+    """Replace the memory with a backup, after one of the present state."""
+    if form.get_text("sure") != "on":
+        raise ValidationError("Nothing was restored: mark that the memory is replaced.", code="usage")
+    backup, _ = await asyncio.to_thread(_find_backup, page, form.get_text("file"))
+    await page.close()
+    done = await asyncio.to_thread(lambda: restore_backup(backup.path, page.root, agent=page.agent_id))
+    service = await page.open()
+    service.pad.schedule(page.caller)
+    await service.pad.settle()
+    previous = None if done.before is None else done.before.path.name
+    fields = {"source": backup.path.name, "memories": done.manifest.memories, "previous": previous}
+    await service.report("memory:backup_restored", page.caller, **fields)
+    memories = counted(done.manifest.memories, "memory", "memories")
+    hints = () if previous is None else (f"To undo that, restore {previous}, the state before.",)
+    return ActResult(_HEALTH, PageNotice(f"Restored {memories} from {backup.path.name}.", hints=hints))
+
+
+async def delete_backup(page: PageSession, form: PageForm) -> ActResult:
+    """Delete a backup whose name a person typed; never the newest."""
+    name = form.get_text("file")
+    if form.get_text("typed").strip() != name:
+        raise ValidationError("Nothing was deleted: the typed name is another one.", code="usage")
+    backup, can_delete = await asyncio.to_thread(_find_backup, page, name)
+    if not can_delete:
+        message = "Nothing was deleted: it is the newest backup that can be restored."
+        raise ValidationError(message, code="usage", recovery="Create another backup first.")
+    freed = await asyncio.to_thread(prune_backups, page.root, [backup])
+    return ActResult(_HEALTH, PageNotice(f"Deleted {name}, {format_size(freed)}."))
+
 
 _SHOWN: Final = 10
 _CHECKED: Final = "/health?check=on"

@@ -25,14 +25,12 @@ from agent_memory.workspace.database.engine import FILE, PostgresDatabase, Sqlit
 from agent_memory.workspace.database.history import ChangeAuthor, Transaction
 from agent_memory.workspace.database.schema import RowState, Schema, WordIndex, build_schema
 from agent_memory.workspace.declaration.json_schemas import find_new_refused_patterns
-from agent_memory.workspace.declaration.model import Declaration, canonical_json
+from agent_memory.workspace.declaration.model import DECLARATION, Declaration, canonical_json
 from agent_memory.workspace.declaration.parser import find_additions, read_declaration
 from agent_memory.workspace.rows.claims import LeaseTable, RowCaller
-from agent_memory.workspace.rows.proposals import ProposalFlags
 from agent_memory.workspace.rows.row_reader import RowReader
 from agent_memory.workspace.rows.row_values import ValueCodec, clean_name
-from agent_memory.workspace.rows.row_writer import RowWriter
-from agent_memory.workspace.snapshots.contents import DECLARATION
+from agent_memory.workspace.rows.row_writer import ProposalFlags, RowWriter
 from agent_memory.workspace.step_transitions import StepTransitions
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from agent_memory.workspace.database.schema import LOW
 from agent_memory.workspace.declaration.model import OWN_COLUMNS, Table, canonical_json
 from agent_memory.workspace.rows.claims import RowCaller
 from agent_memory.workspace.rows.row_reader import MAX_ROWS, list_shown_columns
-from agent_memory.workspace.snapshots.contents import list_files
-from agent_memory.workspace.snapshots.dumps import Dump
+from agent_memory.workspace.snapshots.snapshot_files import Dump, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -23,7 +23,7 @@ from agent_memory.workspace.database.history import (
 )
 from agent_memory.workspace.database.schema import LOW, STEPS, RowState
 from agent_memory.workspace.rows.claims import Claim, LeaseTable, RowCaller, row_lease, step_lease
-from agent_memory.workspace.rows.proposals import find_rivals, settle_rows
+from agent_memory.workspace.rows.row_writer import find_rivals, settle_rows
 from agent_memory.workspace.step_plan import Step, build_step_name, plan_steps
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from agent_memory.cli import connect, permanent_program
 from agent_memory.cli.app import build
 from agent_memory.cli.permanent_program import ProgramPlan
 from agent_memory.files.layout import agents_under
-from agent_memory.integrations.hosts.host_files import HOSTS
-from agent_memory.integrations.hosts.host_hooks import HOOK_FILES
-from agent_memory.integrations.mcp.hooks.turn_files import is_host_limited
+from agent_memory.integrations.host_files import HOOK_FILES, HOSTS
+from agent_memory.integrations.mcp.turn_files import is_host_limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.integrations.mcp.hooks import turn_files
-from agent_memory.integrations.mcp.hooks.host_events import parse_event
-from agent_memory.integrations.mcp.hooks.session_hook import SessionHook, run_hook
-from agent_memory.integrations.mcp.hooks.turn_capture import capture_due
+from agent_memory.integrations.mcp import turn_files
+from agent_memory.integrations.mcp.session_hook import SessionHook, parse_event, run_hook
+from agent_memory.integrations.mcp.turn_capture import capture_due
 from agent_memory.integrations.taint import PASTED_TEXT
 from agent_memory.memory import MemoryService, open_service
 from agent_memory.memory.inbox_access import opened_inbox

@@ -14,9 +14,9 @@ import pytest
 import time_machine
 import yaml
 
-from agent_memory.integrations.hosts.host_hooks import build_hooks
+from agent_memory.integrations.host_files import build_hooks
 from agent_memory.integrations.mcp.client_tools import CLIENT_TOOLS
-from agent_memory.integrations.mcp.hooks.turn_files import limit_host
+from agent_memory.integrations.mcp.turn_files import limit_host
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings

@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.capture.user_requests import find_storing_request
 from agent_memory.integrations.amplifier import MemorySession
-from agent_memory.integrations.amplifier.hooks.notice_display import compose_notice
+from agent_memory.integrations.amplifier.hooks.change_lines import compose_notice
 from agent_memory.settings import ServiceSettings
 from amplifier_module_hooks_memory_capture import mount
 from tests.rows import check_rows

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.web.guard import HOSTS
+from agent_memory.web.application import HOSTS
 from agent_memory.web.page_session import PageSession
 from tests.unit.web.conftest import ORIGIN, PORT, PageClient
 

@@ -17,7 +17,7 @@ import pytest
 
 from agent_memory.errors import ConfigurationError, ReadOnlyError, StorageError
 from agent_memory.workspace import Workspace, core
-from agent_memory.workspace.snapshots import contents
+from agent_memory.workspace.snapshots import snapshot_files
 from tests.concurrency.processes import environment
 from tests.unit.workspace.conftest import prepare, sqlite_only
 
@@ -124,7 +124,7 @@ def test_a_file_of_a_snapshot_that_unpacks_to_more_than_any_file_or_is_gone_is_t
         content.unlink()
     else:
         content.write_bytes(zlib.compress(b"\0" * 50_000_000))
-        monkeypatch.setattr(contents, "MAX_FILE_BYTES", 1_000)
+        monkeypatch.setattr(snapshot_files, "MAX_FILE_BYTES", 1_000)
     told = "is gone" if is_gone else "is not what was kept"
     tracemalloc.start()
     with pytest.raises(StorageError, match=told):

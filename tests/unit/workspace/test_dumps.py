@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.errors import DiskFullError, StorageError
 from agent_memory.workspace import Caller, Workspace
-from agent_memory.workspace.snapshots.dumps import Dump
+from agent_memory.workspace.snapshots.snapshot_files import Dump
 from agent_memory.workspace.toolset.toolset import Offer, Toolset
 from tests.unit.workspace.conftest import analyse, prepare, sqlite_only, write
 

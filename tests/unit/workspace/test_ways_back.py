@@ -12,7 +12,7 @@ from agent_memory.errors import RowNotFoundError, StorageError
 from agent_memory.workspace import Caller, Workspace
 from agent_memory.workspace.snapshots import snapshot_restoration as restoration
 from agent_memory.workspace.snapshots import snapshot_store
-from agent_memory.workspace.snapshots.contents import build_manifest
+from agent_memory.workspace.snapshots.snapshot_files import build_manifest
 from tests.unit.workspace.conftest import BOOK, analyse, do, prepare, sqlite_only, write
 
 if TYPE_CHECKING:

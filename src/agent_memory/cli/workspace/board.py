@@ -10,8 +10,7 @@ import typer
 
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.styled_text import StyledText
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace
-from agent_memory.cli.workspace.workspace_files import of_phases, without_rows
+from agent_memory.cli.workspace.workspace_files import WorkspaceOptions, of_phases, open_workspace, without_rows
 from agent_memory.files.wording import counted
 from agent_memory.models.text import one_line
 

@@ -1,20 +1,205 @@
-"""`workspace table`, `workspace row` and `workspace log`: rows and their authors."""
+"""`workspace table`, `row`, `log`, `save` and `claim`: rows, their authors, and steps."""
 
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.exit_codes import NOT_FOUND
 from agent_memory.cli.runtime import CommandContext, command
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace, parse_key
-from agent_memory.errors import ValidationError
+from agent_memory.cli.workspace.workspace_files import WorkspaceOptions, open_workspace, parse_key
+from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.models.text import one_line
 
 if TYPE_CHECKING:
-    from agent_memory.workspace import Caller, Workspace
+    from agent_memory.workspace import Caller, Claim, SavedRow, Workspace
+
+
+@command(WorkspaceOptions)
+async def claim(  # noqa: PLR0913 - the options of a command
+    place: CommandContext,
+    step: Annotated[
+        str | None,
+        typer.Argument(metavar="STEP", help="Name of a step; default: the first that can run.", show_default=False),
+    ] = None,
+    *,
+    agent: Annotated[str | None, typer.Option("--agent", help="Only steps of this agent.", metavar="NAME")] = None,
+    owner: Annotated[str, typer.Option("--owner", help="Name of the claiming worker.", metavar="NAME")] = "cli",
+    seconds: Annotated[int | None, typer.Option("--seconds", min=1, help="Seconds that the claim lasts.")] = None,
+    finish: Annotated[bool, typer.Option("--finish", help="Finish the claim from stdin.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Release the claim from stdin.")] = False,
+    renew: Annotated[bool, typer.Option("--renew", help="Extend the claim from stdin.")] = False,
+    fail: Annotated[
+        str | None, typer.Option("--fail", help="Fail the claim from stdin, for this reason.", metavar="WHY")
+    ] = None,
+) -> None:
+    """Claim a step; --finish, --release, --renew, --fail read it from stdin.
+
+    Exits with 3 if no step can run.
+    """
+    if finish + release + renew + (fail is not None) > 1:
+        raise ValidationError("--finish, --release, --renew and --fail exclude each other.", code="invalid")
+    with open_workspace(place) as workspace:
+        if finish or release or renew or fail is not None:
+            held = claim_in(sys.stdin.read(), "Stdin")
+            if renew:
+                _show(place, workspace.steps.renew(held, seconds=seconds or 600))
+            elif finish:
+                phase = workspace.steps.finish(held)
+                _say(place, held, f"{held.step} is done" + (f", and with it {phase}." if phase else "."))
+                for snapshot in workspace.snapshots.list_owed() if phase else ():
+                    place.screen.note(snapshot)
+            elif release:
+                workspace.steps.release(held)
+                _say(place, held, f"{held.step} was given back.")
+            else:
+                remaining = workspace.steps.fail(held, "quality", fail or "")
+                _say(place, held, f"{held.step} failed; it may be tried {remaining} times more.")
+            return
+        made = workspace.steps.claim(owner, step=step, agent=agent, seconds=seconds)
+    if made is None:
+        place.screen.document({"claim": None})
+        place.screen.note("No step can run now.")
+        raise typer.Exit(NOT_FOUND)
+    _show(place, made)
+    if not place.screen.json:
+        place.screen.note("--finish, --release, --renew and --fail need the output of --json.", style="dim")
+
+
+def _show(place: CommandContext, claim: Claim) -> None:
+    place.screen.document({"claim": {**asdict(claim), "expires_at": claim.expires_at.isoformat()}})
+    place.screen.show(f"{claim.step} · {claim.owner} until {claim.expires_at:%H:%M:%S} UTC, attempt {claim.attempt}")
+
+
+def _say(place: CommandContext, claim: Claim, document: str) -> None:
+    place.screen.document({"step": claim.step, "told": document})
+    place.screen.show(document)
+
+
+def claim_in(text: str, where: str) -> Claim:
+    """Return the claim that `claim --json` printed.
+
+    Raises:
+        ValidationError: Not a claim; `where` names its place.
+    """
+    from agent_memory.workspace import Claim
+
+    try:
+        fields: dict[str, Any] = json.loads(text)
+        fields = dict(fields.get("claim", fields))
+        return Claim(**{**fields, "expires_at": datetime.fromisoformat(fields["expires_at"])})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ValidationError(
+            f"{where} has no claim.",
+            code="invalid",
+            recovery="Pass the output of `agent-memory workspace claim --json`.",
+        ) from None
+
+
+# -- row input --------------------------------------------------------------------------------------------------------
+
+
+@command(WorkspaceOptions)
+async def save(
+    place: CommandContext,
+    name: Annotated[str, typer.Argument(metavar="TABLE", help="Which.")],
+    *,
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            "--claim", help="File with the output of `claim --json`; rows belong to that step.", metavar="FILE"
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="Name of the writer, without a claim.", metavar="NAME")
+    ] = None,
+) -> None:
+    """Save rows from stdin as JSON; rows with known keys are changed.
+
+    If a row is invalid, the rows before it stay saved.
+    """
+    rows = _rows()
+    with open_workspace(place) as workspace:
+        from agent_memory.workspace import Caller
+
+        held = None if claim is None else claim_in(_read_text(claim), claim)
+        caller = Caller(agent or (held.agent if held is not None else None), claim=held)
+        saved: list[tuple[str, SavedRow]] = []
+        for number, values in enumerate(rows, start=1):
+            try:
+                saved.append(_save(workspace, name, values, caller))
+            except ValidationError as error:
+                before = f" {counted(len(saved), 'row')} before it {'is' if len(saved) == 1 else 'are'} saved."
+                message = f"Row {number}: {error.message}{before if len(rows) > 1 else ''}"
+                raise type(error)(message, code=error.code, recovery=error.recovery) from None
+    documents = [{"row_id": result.row_id, "status": what, "proposal": result.proposal} for what, result in saved]
+    place.screen.document({"table": name, "count": len(documents), "rows": documents})
+    changed = sum(what == "changed" for what, _ in saved)
+    place.screen.show(f"{counted(len(saved) - changed, 'row')} added to {name}, {changed} changed.")
+    if held is not None and held.step is not None and changed < len(saved):
+        place.screen.note("Others see the rows when the step is finished.", style="dim")
+    proposals = sum(result.proposal for _, result in saved)
+    if proposals:
+        place.screen.note(f"{counted(proposals, 'row')} kept as proposals: another row has their {name} value already.")
+
+
+def _save(workspace: Workspace, table: str, values: dict[str, Any], caller: Any) -> tuple[str, SavedRow]:
+    declared = workspace.declaration.tables.get(table)
+    key = None if declared is None else declared.key
+    if declared is not None and declared.kind == "rows" and key is not None and values.get(key) is not None:
+        rest = {column: value for column, value in values.items() if column != key}
+        try:
+            workspace.tables.get(table, values[key], caller, columns=[key])
+        except RowNotFoundError:
+            pass
+        else:
+            return "changed", workspace.tables.update(table, values[key], rest, caller)
+    return "added", workspace.tables.save(table, values, caller)
+
+
+def _rows() -> list[dict[str, Any]]:
+    """Return the rows on stdin: an object, a list or JSON lines.
+
+    Raises:
+        ValidationError: There are none, or something else.
+    """
+    text = sys.stdin.read()
+    try:
+        try:
+            parsed = json.loads(text)
+        except ValueError:
+            parsed = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError:
+        parsed = None
+    rows = parsed if isinstance(parsed, list) else [parsed]
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise ValidationError(
+            "Stdin has no rows; nothing was saved.",
+            code="invalid",
+            recovery="""Pass JSON: {"column": value, …}, a list of them, or one on each line.""",
+        )
+    return rows
+
+
+def _read_text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ValidationError(
+            f"{path} cannot be read; nothing was saved.",
+            code="invalid",
+            recovery="Pass a file with the output of `agent-memory workspace claim --json`.",
+        ) from None
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
 
 _Table = Annotated[str, typer.Argument(metavar="TABLE", help="Which.")]
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

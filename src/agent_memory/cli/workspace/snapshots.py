@@ -11,7 +11,7 @@ from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes  # noqa: TC001 - typer reads it
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.text import minute
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace, parse_key
+from agent_memory.cli.workspace.workspace_files import WorkspaceOptions, open_workspace, parse_key
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.models.text import one_line

@@ -21,6 +21,7 @@ from agent_memory.integrations.amplifier.hooks.change_lines import ChangeLines
 from agent_memory.integrations.amplifier.identity import (
     WORKING_DIR,
     AgentActivation,
+    SessionConsent,
     SessionGroup,
     SessionIdentity,
     build_off_error,
@@ -34,7 +35,6 @@ from agent_memory.integrations.amplifier.identity import (
     write_activation,
 )
 from agent_memory.integrations.amplifier.services import ServiceShare
-from agent_memory.integrations.amplifier.session_consent import SessionConsent
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
 from agent_memory.logs import get_logger
 from agent_memory.memory import EVENTS

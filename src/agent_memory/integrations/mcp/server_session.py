@@ -17,8 +17,8 @@ from typing_extensions import override
 
 from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.layout import find_project_name, folder_of
-from agent_memory.integrations.mcp.hooks.host_events import normalize_host
-from agent_memory.integrations.mcp.hooks.turn_files import TurnFiles, find_project
+from agent_memory.integrations.mcp.session_hook import normalize_host
+from agent_memory.integrations.mcp.turn_files import TurnFiles, find_project
 from agent_memory.integrations.taint import Taint
 from agent_memory.memory import Caller, open_service
 from agent_memory.memory.caller import ProposalBook
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from agent_memory.integrations.mcp.hooks.turn_files import HookTurn
+    from agent_memory.integrations.mcp.turn_files import HookTurn
     from agent_memory.memory import MemoryService
     from agent_memory.models import Record
     from agent_memory.settings import ServiceSettings

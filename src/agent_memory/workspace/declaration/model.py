@@ -17,6 +17,8 @@ ColumnType: TypeAlias = Literal["text", "integer", "real", "boolean", "json", "t
 TableKind: TypeAlias = Literal["rows", "log", "singleton"]
 Operation: TypeAlias = Literal["get", "list", "search", "save", "update", "log", "ending"]
 
+DECLARATION: Final = "workspace.yaml"
+"""File with the declaration of a workspace; not part of snapshots."""
 OWN_COLUMNS: Final = frozenset({"id", "created_at", "updated_at"})
 """Columns of every table; a declaration may list the two times to show them."""
 MAX_TEXT_CHARS: Final = 1_000_000

@@ -26,7 +26,7 @@ from agent_memory.workspace.database.history import (
 from agent_memory.workspace.database.schema import STEPS, RowState
 from agent_memory.workspace.rows.claims import RowCaller
 from agent_memory.workspace.snapshots import marks
-from agent_memory.workspace.snapshots.contents import ContentStore, check_places, restore_files
+from agent_memory.workspace.snapshots.snapshot_files import ContentStore, check_places, restore_files
 
 if TYPE_CHECKING:
     from agent_memory.workspace.declaration.model import Declaration

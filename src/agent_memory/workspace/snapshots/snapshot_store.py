@@ -14,8 +14,6 @@ from agent_memory.workspace.database.schema import STEPS
 from agent_memory.workspace.declaration.model import is_snapshot_name
 from agent_memory.workspace.rows.claims import RowCaller
 from agent_memory.workspace.snapshots import marks
-from agent_memory.workspace.snapshots.contents import ContentStore, build_manifest, is_inside
-from agent_memory.workspace.snapshots.dumps import DumpStore, Held, verify_dump
 from agent_memory.workspace.snapshots.marks import (
     PruneResult,
     Snapshot,
@@ -24,6 +22,14 @@ from agent_memory.workspace.snapshots.marks import (
     compare_files,
     prune_history,
     prune_texts,
+)
+from agent_memory.workspace.snapshots.snapshot_files import (
+    ContentStore,
+    DumpStore,
+    Held,
+    build_manifest,
+    is_inside,
+    verify_dump,
 )
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.integrations.hosts.json_edits import append_item, parse_json, remove_items, remove_member, set_member
+from agent_memory.integrations.json_edits import append_item, parse_json, remove_items, remove_member, set_member
 
 ENTRY = {"command": "/opt/agent-memory", "args": ["mcp"]}
 KEYS = ("mcpServers",)

@@ -13,8 +13,8 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.integrations.amplifier.hooks.capture_recorder import CaptureRecorder, HeardText
-from agent_memory.integrations.mcp.hooks.turn_files import HookTurn, TurnFiles
 from agent_memory.integrations.mcp.server_session import ServerSession
+from agent_memory.integrations.mcp.turn_files import HookTurn, TurnFiles
 from agent_memory.logs import get_logger
 from agent_memory.settings import CaptureSettings, ServiceSettings
 

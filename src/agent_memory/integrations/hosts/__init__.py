@@ -1,1 +1,0 @@
-"""Configuration files of other hosts, and our entry in them."""

@@ -1,1 +1,0 @@
-"""Hooks of hosts, and the state of the turn that they write."""
