@@ -150,21 +150,15 @@ class MemoryStore:
             return entry.entry_id
 
     async def store_entries(self, entries: Sequence[MemoryEntry]) -> list[str]:
-        """Store many entries in few changes; return their IDs in order.
-
-        Memories are compared with others in the background.
+        """Store many entries in their order; return their IDs.
 
         Raises:
             ValidationError: An entry is wrong. If its type is unknown or it has no words, nothing was stored; else
                 entries before it were.
             StorageError: Some may be stored.
         """
-        with self.performance_metrics.timing("store"):
-            checked = [check_entry(entry) for entry in entries]
-            ids = await self.kept.store_plain(checked)
-            return [
-                ids[index] if index in ids else await self.store_entry(entry) for index, entry in enumerate(checked)
-            ]
+        checked = [check_entry(entry) for entry in entries]
+        return [await self.store_entry(entry) for entry in checked]
 
     async def update_entry(self, entry_id: str, updates: dict[str, Any]) -> bool:
         """Change fields of an entry; return True if it exists.

@@ -17,7 +17,6 @@ from agent_memory.compat.leonidas_entries import (
     build_metadata,
     build_tags,
     check_entry_type,
-    get_external_id,
     get_record_id,
     is_record_id,
 )
@@ -43,7 +42,6 @@ from agent_memory.models import (
     Resource,
     SearchFilters,
     SearchRequest,
-    get_duplicate_key,
     sees,
 )
 
@@ -63,7 +61,6 @@ if TYPE_CHECKING:
 
 _CONVERSATION: Final = "conversation"
 _ROLES: Final = frozenset({"user", "assistant", "tool", "system"})
-_STORED_ALONE: Final = frozenset({MemoryEntryType.CONTEXT, MemoryEntryType.CORRECTION})
 MAX_RESULTS: Final = 100
 _SINGLE_CATEGORY: Final = frozenset(
     {MemoryEntryType.INSIGHT, MemoryEntryType.PATTERN, MemoryEntryType.PREFERENCE, MemoryEntryType.LEARNING}
@@ -226,10 +223,7 @@ class EntryRecords:
         """
         caller = self._caller()
         if entry.entry_type == MemoryEntryType.INTERACTION:
-            (record,) = await self.store_turns([entry])
-            if isinstance(record, str):
-                raise ValidationError("Nothing was stored of a turn that cannot be kept.", code=record)
-            return record
+            return await self._store_turn(entry)
         if entry.entry_type != MemoryEntryType.CONTEXT:
             return (await self.service.store(build_fields(entry, self._clock(), caller.group or ""), caller)).memory
         document = ReceivedDocument(entry.text, entry.summary, said_at=entry.timestamp)
@@ -243,31 +237,31 @@ class EntryRecords:
         )
         return await self._add_fields(entry, ingested.record)
 
-    async def store_turns(self, entries: Sequence[MemoryEntry]) -> list[Record | str]:
-        """Store interactions of one session in few changes.
-
-        Returns:
-            The record of each entry, or the code of a refusal.
+    async def _store_turn(self, entry: MemoryEntry) -> Record:
+        """Store an interaction after the last turn of its session.
 
         Raises:
-            StorageError: Some may be on disk.
+            ValidationError: It cannot be kept; nothing was stored.
+            StorageError: Nothing was stored.
         """
         caller = self._caller()
-        caller = replace(caller, session_id=entries[0].session_id or caller.session_id)
-        group, turns = caller.group or "", [_build_turn(entry) for entry in entries]
-        ingest = Ingest(self.knowledge, self.service.report)
+        caller = replace(caller, session_id=entry.session_id or caller.session_id)
+        group, ingest = caller.group or "", Ingest(self.knowledge, self.service.report)
         begun = await ingest.conversation(caller.session_id or self.knowledge.agent_id, group=group, caller=caller)
         self.is_due = True
         async with self._placing:
-            first = await self._take_places(begun.record.id, len(turns))
+            order = await self._take_place(begun.record.id)
             stored, refused = await ingest.turns(
-                turns, conversation=begun.record.id, first=first, group=group, is_live=True, caller=caller
+                [_build_turn(entry)],
+                conversation=begun.record.id,
+                first=order,
+                group=group,
+                is_live=True,
+                caller=caller,
             )
-        codes, records = dict(refused), iter([turn.record for turn in stored])
-        results: list[Record | str] = []
-        for order, entry in enumerate(entries, start=first):
-            results.append(codes[order] if order in codes else await self._add_fields(entry, next(records)))
-        return results
+        if refused:
+            raise ValidationError("Nothing was stored of a turn that cannot be kept.", code=refused[0][1])
+        return await self._add_fields(entry, stored[0].record)
 
     async def update(self, record: Record, changes: dict[str, Any]) -> Record:
         """Change fields of a record.
@@ -304,65 +298,17 @@ class EntryRecords:
         await forget_known([record.id], self.knowledge)
         await self._get_storage(record).delete(record.id)
 
-    async def store_plain(self, entries: Sequence[MemoryEntry]) -> dict[int, str]:
-        """Store entries that only need a write; return IDs by index.
-
-        Left out are entries with an ID, corrections, contexts, known or forgotten texts, and all of a caller of low
-        trust: `store` does more for them.
-
-        Raises:
-            StorageError: Some may be on disk.
-        """
-        ids: dict[int, str] = {}
-        memories, turns = await self._select_plain(entries)
-        for session in {entries[index].session_id for index in turns}:
-            of_session = [index for index in turns if entries[index].session_id == session]
-            records = await self.store_turns([entries[index] for index in of_session])
-            for index, record in zip(of_session, records, strict=True):
-                if not isinstance(record, str):
-                    ids[index] = get_external_id(record)
-        caller, drafts, stored = self._caller(), dict[int, Memory](), set[str]()
-        for index in memories:
-            fields = build_fields(entries[index], self._clock(), caller.group or "")
-            fields.setdefault("created_by_session", caller.session_id)
-            drafts[index] = Memory(agent_id=self.service.agent_id, **fields)
-        if drafts:
-            await self.service.writer.import_memories(
-                list(drafts.values()),
-                lambda imported: stored.add(imported.memory_id) if imported.outcome == "stored" else None,
-                caller,
-                trusted=True,
-            )
-        return ids | {index: draft.id for index, draft in drafts.items() if draft.id in stored}
-
-    async def _select_plain(self, entries: Sequence[MemoryEntry]) -> tuple[list[int], list[int]]:
-        """Return indexes of memories and turns that only have to be written."""
-        if self._caller().trust == "low":
-            return [], []
-        texts = {get_duplicate_key(str(getattr(memory, "content", ""))) for memory in await self.memories()}
-        memories, turns = [], []
-        for index, entry in enumerate(entries):
-            if entry.entry_id or entry.entry_type in _STORED_ALONE:
-                continue
-            if entry.entry_type == MemoryEntryType.INTERACTION:
-                turns.append(index)
-            elif (key := get_duplicate_key(entry.text)) not in texts:
-                texts.add(key)
-                memories.append(index)
-        return memories, turns
-
     async def _add_fields(self, entry: MemoryEntry, record: Record) -> Record:
         fields = build_extra_fields(entry, record)
         return await self.update(record, fields) if fields else record
 
-    async def _take_places(self, conversation: str, count: int) -> int:
+    async def _take_place(self, conversation: str) -> int:
         """Return the position after the last turn of a conversation."""
         if conversation not in self._next_order:
             turns = await self.knowledge.episodes.linked_to(conversation)
             self._next_order[conversation] = 1 + max((turn.order for turn in turns), default=-1)
-        order = self._next_order[conversation]
-        self._next_order[conversation] = order + count
-        return order
+        self._next_order[conversation] += 1
+        return self._next_order[conversation] - 1
 
     def _get_storage(self, record: Record) -> Any:
         kind = next(kind for kind in (EPISODE, RESOURCE, SUMMARY) if record.id.startswith(kind.prefix))
