@@ -1,21 +1,146 @@
-"""Mount of the scratchpad around the session's context manager."""
+"""Mount of the scratchpad around the session's context manager, which adds the memory to each request."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.integrations.amplifier import MemorySession
-from agent_memory.integrations.amplifier.hooks.context import BaseContext
+from agent_memory.errors import AgentMemoryError
+from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant
+from agent_memory.integrations.amplifier.conversation import get_content_text
+from agent_memory.integrations.amplifier.hooks.context import BaseContext, reserve_tokens
+from agent_memory.language.prompt_text import estimate_tokens
+from agent_memory.memory.session_preface import SessionPreface
+from agent_memory.models import visible
 from agent_memory.settings import ScratchpadSettings
-from amplifier_module_context_memory_scratchpad.context import ScratchpadContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 MODULE_ID = "context-memory-scratchpad"
 _COMPACTIONS = ("context:compaction", "context:post_compact")
+Message = dict[str, Any]
+_OURS = {"source": "agent-memory"}
 
 __all__ = ["MODULE_ID", "ScratchpadContext", "mount"]
+
+
+class ScratchpadContext:
+    """Decorator of the session's context manager.
+
+    Scratchpad and briefing follow the system message, with role user because they are data, and are never stored in the
+    conversation. The lines about changed memories precede the user's last message.
+
+    Args:
+        inner: Context manager that keeps the conversation.
+        session: Memory of this session.
+        settings: What to show; None shows nothing, because the configuration is wrong.
+        coordinator: Coordinator of the host, which knows whose session this is.
+    """
+
+    def __init__(
+        self, inner: Any, session: MemorySession, settings: ScratchpadSettings | None, coordinator: Any
+    ) -> None:
+        self.inner = inner
+        self._session, self._settings, self._coordinator = session, settings, coordinator
+        self.preface: SessionPreface | None = None
+        if settings is not None:
+            is_briefed = settings.briefing and not session.is_child
+            self.preface = SessionPreface(
+                settings, lambda: session.caller, self._get_last_prompt, is_briefed=is_briefed
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # absent while being copied or unpickled
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    async def add_message(self, message: Message) -> None:
+        """Append a message to the conversation."""
+        await self.inner.add_message(message)
+
+    async def get_messages(self) -> list[Message]:
+        """Return the whole conversation, which a host saves, without the memory."""
+        messages: list[Message] = await self.inner.get_messages()
+        return messages
+
+    async def set_messages(self, messages: list[Message]) -> None:
+        """Replace the conversation, as on resume."""
+        self.note_compaction()
+        await self.inner.set_messages(messages)
+
+    async def clear(self) -> None:
+        """Delete the conversation; the memories stay."""
+        await self.inner.clear()
+        if not self._session.is_child:
+            self._session.conversation.clear()
+
+    async def get_messages_for_request(self, token_budget: int | None = None, provider: Any = None) -> list[Message]:
+        """Return the inner manager's view of the conversation, with the memory."""
+        text, tokens = await self._get_preface()
+        changes = await self._get_changes()
+        reserve = tokens + (estimate_tokens(changes) if changes else 0)
+        budget, reduced_provider = reserve_tokens(token_budget, provider, self.inner, reserve)
+        view = list(await self.inner.get_messages_for_request(token_budget=budget, provider=reduced_provider))
+        if text:
+            position = 1 if view and view[0].get("role") == "system" else 0
+            view.insert(position, {"role": "user", "content": visible(text), "metadata": _OURS})
+        if changes:
+            view.insert(_find_last_prompt(view), {"role": "user", "content": visible(changes), "metadata": _OURS})
+        return view
+
+    def note_compaction(self) -> None:
+        """Rebuild the scratchpad, because the request changes anyway."""
+        if self.preface is not None:
+            self.preface.expire()
+
+    async def _get_preface(self) -> tuple[str, int]:
+        """Return scratchpad and briefing as text, and the tokens of it."""
+        if self.preface is None or not self._is_shown():
+            return "", 0
+        service = await self._session.service()
+        if service is None:
+            self.preface.clear()
+        else:
+            try:
+                await self.preface.refresh(service)
+            except AgentMemoryError as error:
+                await self._session.conversation.report_degraded("scratchpad", error)
+        self._session.conversation.note_shown(self.preface.memories)
+        return self.preface.text, self.preface.tokens
+
+    async def _get_changes(self) -> str:
+        """Return the lines about changed memories and newly used rules.
+
+        A sub-session has none.
+        """
+        if self._session.is_child or self._settings is None:
+            return ""
+        try:
+            if self.preface is not None:
+                await self._session.lines.note_used(self.preface.memories)
+            return await self._session.lines.get_injection()
+        except AgentMemoryError as error:
+            await self._session.conversation.report_degraded("scratchpad", error)
+            return ""
+
+    def _is_shown(self) -> bool:
+        """Return True for root sessions, and for sub-sessions that are about memory."""
+        is_inherited = self._settings is not None and self._settings.inject_in_subsessions
+        return not self._session.is_child or is_inherited or is_memory_assistant(self._coordinator)
+
+    async def _get_last_prompt(self) -> str:
+        """Return the user's last message."""
+        messages = await self.inner.get_messages()
+        position = _find_last_prompt(messages)
+        return get_content_text(messages[position].get("content")) if position < len(messages) else ""
+
+
+def _find_last_prompt(view: list[Message]) -> int:
+    """Return the position of the user's last message, or the end."""
+    positions = (
+        n for n in range(len(view) - 1, -1, -1) if view[n].get("role") == "user" and not view[n].get("metadata")
+    )
+    return next(positions, len(view))
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from amplifier_core import ChatRequest, Message
+from amplifier_core import ChatRequest, Message, ToolResult
 
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant
 from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
@@ -12,10 +12,11 @@ from agent_memory.knowledge import ModelBudget
 from agent_memory.knowledge.tool_settings import KnowledgeToolSettings
 from agent_memory.settings import KNOWLEDGE_TOOLS
 from agent_memory.tools import ALL_KNOWLEDGE_TOOLS, KnowledgeAccess
-from amplifier_module_tool_memory_knowledge.adapter import AmplifierTextTool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+
+    from agent_memory.tools import AgentTool
 
 MODULE_ID = "tool-memory-knowledge"
 _SEMANTIC: Final = "tool-memory-semantic"
@@ -23,6 +24,27 @@ _INGESTION: Final = "hooks-memory-ingestion"
 _PAGES: Final = ("list_categories", "get_category", "digest")
 
 __all__ = ["MODULE_ID", "mount"]
+
+
+class AmplifierTextTool:
+    """Tool whose answers are texts.
+
+    Args:
+        tool: Agent tool that does the work.
+    """
+
+    def __init__(self, tool: AgentTool[Any]) -> None:
+        self.name, self.description, self.input_schema = tool.name, tool.description, tool.input_schema
+        self.session = tool.session
+        self._tool = tool
+
+    async def execute(self, input: Any) -> ToolResult:  # noqa: A002 - the host's name for it
+        """Run the tool on the arguments of a model."""
+        answer = await self._tool.answer({} if input is None else input)
+        if answer.output is None:
+            return ToolResult(success=False, error=answer.error)
+        warnings = [f"Warning: {warning}" for warning in answer.output.get("warnings", ())]
+        return ToolResult(success=True, output="\n".join([answer.output["text"], *warnings]))
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:

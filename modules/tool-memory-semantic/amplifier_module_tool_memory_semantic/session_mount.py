@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from amplifier_core import ToolResult
+
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import resolve_root
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant, withdraw_assistant
@@ -11,14 +13,33 @@ from agent_memory.integrations.taint import ToolList
 from agent_memory.registry import KINDS, KNOWLEDGE
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
 from agent_memory.tools import ALL_TOOLS, READING_TOOLS, StatusTool
-from amplifier_module_tool_memory_semantic.adapter import AmplifierTool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from agent_memory.tools import AgentTool
+
 MODULE_ID = "tool-memory-semantic"
 
 __all__ = ["MODULE_ID", "mount"]
+
+
+class AmplifierTool:
+    """Tool whose answers are results of the host.
+
+    Args:
+        tool: Agent tool that does the work.
+    """
+
+    def __init__(self, tool: AgentTool[Any]) -> None:
+        self.name, self.description, self.input_schema = tool.name, tool.description, tool.input_schema
+        self.session = tool.session
+        self._tool = tool
+
+    async def execute(self, input: Any) -> ToolResult:  # noqa: A002 - the host's name for it
+        """Run the tool on the arguments of a model."""
+        answer = await self._tool.answer(input)
+        return ToolResult(success=answer.error is None, output=answer.output, error=answer.error)
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:

@@ -18,6 +18,8 @@ from agent_memory.web.page_view import ActResult, PageForm, PageView, compare_wo
 from agent_memory.web.time_lanes import load_past, view_past
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.requests import Request
 
     from agent_memory.memory import MemoryService
@@ -44,25 +46,32 @@ _EDITED: Final = ("content", "category", "tags", "project", "pinned", "expires_a
 
 
 async def list_memories(page: PageSession, request: Request) -> PageView:
-    """List or search memories with filters."""
+    """List or search memories with filters, or list those after an earlier change."""
     service = await page.open()
     asked = {name: request.query_params.get(name, "").strip() for name in ("q", *_FILTERS)}
     offset = _read_offset(request.query_params.get("offset", "0"))
     filters = _read_filters(asked)
+    past, match, degraded, extra = None, None, None, dict[str, Any]()
+    records: Sequence[Memory]
     if asked["as_of"]:
-        return await _list_past(page, service, asked, offset)
-    if asked["q"]:
+        past = await load_past(service, asked["as_of"], offset=offset, limit=_PAGE)
+        asked = {name: text if name == "as_of" else "" for name, text in asked.items()}
+        records, total, replaced = past.memories, past.total, past.replaced_by
+    elif asked["q"]:
         asked["state"] = ""  # words find valid memories; the other states are lists
         found = await service.search(asked["q"], _HITS, filters, caller=page.caller)
         hits = [hit for hit in found.results if asked["trust"] in {"", hit.memory.trust}]
         records, total, match = [hit.memory for hit in hits], len(hits), found.match
         degraded = found.degraded
     else:
-        listing = Listing("newest", filters, _get_states(asked["state"]), asked["trust"] or None, offset=offset)
-        listed = await service.storage.browse(_limit(listing))
-        records, total, match, degraded = list(listed.records), listed.total, None, None
-    replaced = await find_current(service.storage.replaced_by, [memory.id for memory in records])
-    tally = await service.storage.tally()
+        states, trust = _get_states(asked["state"]), asked["trust"] or None
+        listed = await service.storage.browse(Listing("newest", filters, states, trust, offset=offset, limit=_PAGE))
+        records, total = listed.records, listed.total
+    if past is None:
+        replaced = await find_current(service.storage.replaced_by, [memory.id for memory in records])
+        tally = await service.storage.tally()
+        extra = {"facets": _count_facets(tally), "stored": tally.records, "categories": sorted(CATEGORIES)}
+        extra["hidden"] = {"replaced": tally.superseded, "expired": tally.expired}
     return PageView(
         "memories",
         {
@@ -72,46 +81,17 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
             "offset": offset,
             "total": total,
             "page_size": _PAGE,
-            "past": None,
+            "past": None if past is None else view_past(past),
             "match": match,
             "degraded": degraded,
             "memories": [view_whole_memory(memory, replaced.get(memory.id)) for memory in records],
-            "facets": _count_facets(tally),
-            "stored": tally.records,
-            "hidden": {"replaced": tally.superseded, "expired": tally.expired},
-            "is_damaged": bool((await service.storage.health()).get("problems")),
-            "categories": sorted(CATEGORIES),
-        },
-    )
-
-
-async def _list_past(page: PageSession, service: MemoryService, asked: dict[str, str], offset: int) -> PageView:
-    """List memories as they were after a change, without other filters."""
-    past = await load_past(service, asked["as_of"], offset=offset, limit=_PAGE)
-    asked = {name: text if name == "as_of" else "" for name, text in asked.items()}
-    return PageView(
-        "memories",
-        {
-            "agent_id": page.agent_id,
-            "asked": asked,
-            "chosen": {"as_of": asked["as_of"]},
-            "past": view_past(past),
-            "offset": offset,
-            "total": past.total,
-            "page_size": _PAGE,
-            "match": None,
-            "degraded": None,
-            "memories": [view_whole_memory(memory, past.replaced_by.get(memory.id)) for memory in past.memories],
             "facets": {},
-            "stored": past.total,
+            "stored": total,
             "hidden": {},
-            "is_damaged": False,
+            "is_damaged": past is None and bool((await service.storage.health()).get("problems")),
+            **extra,
         },
     )
-
-
-def _limit(listing: Listing) -> Listing:
-    return Listing(listing.order, listing.filters, listing.states, listing.trust, offset=listing.offset, limit=_PAGE)
 
 
 def _read_offset(text: str) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError, DeclarationError
 from agent_memory.workspace import Workspace, parse_declaration
-from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS, ROW_TOOLS
+from agent_memory.workspace.declaration.model import DEFAULT_TOOLS, ROW_TOOLS
 from agent_memory.workspace.toolset.toolset import Offer, Toolset, build_tools
 from tests.rows import check_rows
 from tests.unit.workspace.conftest import BOOK, analyse, prepare

@@ -248,3 +248,34 @@ def is_snapshot_name(name: str) -> bool:
 def canonical_json(value: Any) -> str:
     """Return JSON that is equal for equal values."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+# -- tools ----------------------------------------------------------------------------------------------------------
+
+STEP_TOOLS: Final = ("next_steps", "claim_step", "claim_row", "finish_step", "release_step", "fail_step", "renew")
+ROW_TOOLS: Final = ("get_row", "list_rows", "search_rows", "save_row", "update_row", "list_proposals")
+DEFAULT_TOOLS: Final = ("next_steps", "claim_step", "finish_step", "fail_step", *ROW_TOOLS[:5])
+"""Tools that are offered by default: enough for a step, whatever is declared."""
+_OF_KIND: Final = {
+    "rows": ("get", "list", "search", "save", "update"),
+    "log": ("list", "search", "log"),
+    "singleton": ("get", "update"),
+}
+
+
+def get_row_name(name: str, table: Table) -> str:
+    """Return the name of one row: as declared, else the table's singular."""
+    if table.one is not None:
+        return table.one
+    if name.endswith("ies"):
+        return f"{name[:-3]}y"
+    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
+
+
+def list_tool_names(name: str, table: Table) -> dict[str, str]:
+    """Return the operation of each tool of a table, by name."""
+    row_name = get_row_name(name, table)
+    operations = [operation for operation in _OF_KIND[table.kind] if operation != "search" or table.search]
+    return {
+        f"{operation}_{name if operation in ('list', 'search') else row_name}": operation for operation in operations
+    }

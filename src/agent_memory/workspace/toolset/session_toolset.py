@@ -17,7 +17,7 @@ from agent_memory.logs import get_logger
 from agent_memory.models.clock import to_text, utc_now
 from agent_memory.models.text import visible_values
 from agent_memory.settings import Settings
-from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS
+from agent_memory.workspace.declaration.model import DEFAULT_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -13,7 +13,7 @@ from agent_memory.models.clock import Clock, utc_now
 from agent_memory.redaction import quoted
 from agent_memory.settings import did_you_mean
 from agent_memory.workspace.database.schema import LOW
-from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS, ROW_TOOLS
+from agent_memory.workspace.declaration.model import DEFAULT_TOOLS, ROW_TOOLS
 from agent_memory.workspace.step_transitions import FailureType
 from agent_memory.workspace.toolset.table_tools import build_named_tool, build_row_tools, build_table_tools
 from agent_memory.workspace.toolset.tool import LIMIT_SCHEMA, Tool, ToolSession
