@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier import MemorySession
-from agent_memory.integrations.amplifier.hooks.capture_recorder import CaptureRecorder
+from agent_memory.integrations.amplifier.hooks.capture_recorder import CaptureRecorder, ListenerOptions, TurnListener
 from agent_memory.integrations.amplifier.hooks.change_lines import NoticeDisplay
-from agent_memory.integrations.amplifier.hooks.turn_listener import ListenerOptions, TurnListener
 from agent_memory.integrations.amplifier.session import build_cleanup
 from agent_memory.settings import CaptureSettings
 

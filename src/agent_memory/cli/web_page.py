@@ -13,7 +13,7 @@ from agent_memory.settings.installation import check_installed
 
 _NEEDED: Final = ("starlette", "jinja2", "uvicorn")
 _SERVE: Final = "agent_memory.web.page_server:serve_page"
-_SESSION: Final = "agent_memory.web.page_session:PageSession"
+_SESSION: Final = "agent_memory.web.page_view:PageSession"
 _DEMO: Final = "agent_memory.web.demo_year:build_demo"
 _DEMO_AGENT: Final = "demo"
 

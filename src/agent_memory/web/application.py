@@ -26,7 +26,6 @@ from agent_memory.errors import (
 )
 from agent_memory.logs import get_logger
 from agent_memory.web import (
-    deletion,
     import_screen,
     memories,
     search_reasons,
@@ -35,11 +34,13 @@ from agent_memory.web import (
     today,
     topic_screens,
 )
-from agent_memory.web.page_session import KEY_CODES, PageNotice, PageSession
 from agent_memory.web.page_view import (
     JSON_SUFFIX,
+    KEY_CODES,
     ActResult,
     PageForm,
+    PageNotice,
+    PageSession,
     PageView,
     build_query,
     read_back,
@@ -170,7 +171,7 @@ _LOCKED: Final = 423
 _VIEWS: Final[Mapping[str, Show]] = {
     "/": today.show_today,
     "/decisions": today.show_decisions,
-    "/forget": deletion.show_deletion,
+    "/forget": memories.show_deletion,
     "/health": system_health.show_health,
     "/import": import_screen.show_import,
     "/import/{upload_id}": import_screen.show_upload,
@@ -182,8 +183,8 @@ _VIEWS: Final[Mapping[str, Show]] = {
     "/turns/{turn_id}": topic_screens.show_turn,
     "/why": search_reasons.show_question,
     "/why/{record_id}": search_reasons.show_provenance,
-    "/purge": deletion.preview_purge,
-    "/purge/{purge_id}": deletion.show_receipt,
+    "/purge": memories.preview_purge,
+    "/purge/{purge_id}": memories.show_receipt,
     "/memories": memories.list_memories,
     "/memories/forget": memories.preview_forget,
     "/memories/change": memories.preview_changes,
@@ -198,7 +199,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "/backups/delete": system_health.delete_backup,
     "/health/consent": system_health.limit_consent,
     "/health/repair": system_health.repair_files,
-    "/purge/run": deletion.purge_records,
+    "/purge/run": memories.purge_records,
     "/import/store": import_screen.store_upload,
     "/import/undo": import_screen.undo_import,
     "/memories/edit": memories.store_edit,

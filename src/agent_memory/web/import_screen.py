@@ -17,8 +17,7 @@ from agent_memory.knowledge.plan_view import describe_stored, list_counts, view_
 from agent_memory.knowledge.sources.source_files import SourceTree, open_source
 from agent_memory.knowledge.sources.table_rows import parse_columns
 from agent_memory.models.identifiers import IMPORT_PREFIX, new_import_session
-from agent_memory.web.page_session import PageNotice
-from agent_memory.web.page_view import ActResult, PageForm, PageView
+from agent_memory.web.page_view import ActResult, PageForm, PageNotice, PageView
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from agent_memory.knowledge.bulk_import import ImportPlan
-    from agent_memory.web.page_session import PageSession
+    from agent_memory.web.page_view import PageSession
 
 _PASTED: Final = "pasted.txt"
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {

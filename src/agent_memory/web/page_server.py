@@ -21,7 +21,7 @@ from agent_memory.web.temporary_files import sweep_uploads, write_opening
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.web.page_session import PageSession
+    from agent_memory.web.page_view import PageSession
 
 HOST: Final = "127.0.0.1"
 IDLE_SECONDS: Final = 30 * 60

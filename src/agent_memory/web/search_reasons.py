@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from agent_memory.memory import Found, MemoryService
-    from agent_memory.web.page_session import PageSession
+    from agent_memory.web.page_view import PageSession
 
 _LEFT_OUT: Final = 30
 _REASONS: Final = {

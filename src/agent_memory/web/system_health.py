@@ -23,14 +23,13 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, format_size
 from agent_memory.models import to_text, utc_now
 from agent_memory.redaction import quoted
-from agent_memory.web.page_session import KEY_CODES, PageNotice
-from agent_memory.web.page_view import ActResult, PageForm, PageView
+from agent_memory.web.page_view import KEY_CODES, ActResult, PageForm, PageNotice, PageView
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from agent_memory.care.backups import BackupSummary
-    from agent_memory.web.page_session import PageSession
+    from agent_memory.web.page_view import PageSession
 
 _HEALTH: Final = "/health"
 

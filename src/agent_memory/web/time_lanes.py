@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
     from agent_memory.memory.history import PastMemories
     from agent_memory.models import Memory, RecordState
-    from agent_memory.web.page_session import PageSession
+    from agent_memory.web.page_view import PageSession
 
 _MAX_RECORDS: Final = 500
 _MAX_SUBJECTS: Final = 30

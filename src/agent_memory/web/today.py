@@ -14,8 +14,7 @@ from agent_memory.memory.inbox_access import has_journal, opened_inbox
 from agent_memory.memory.views import view_pair
 from agent_memory.models import CANDIDATE, to_text
 from agent_memory.redaction import quoted
-from agent_memory.web.page_session import PageNotice
-from agent_memory.web.page_view import ActResult, PageForm, PageView, compare_words
+from agent_memory.web.page_view import ActResult, PageForm, PageNotice, PageView, compare_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.conflict_review import Decision
     from agent_memory.memory.history import MemoryChange
     from agent_memory.models import Candidate
-    from agent_memory.web.page_session import PageSession
+    from agent_memory.web.page_view import PageSession
 
 _MAX_CHANGES: Final = 200
 _DAYS: Final = 1

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.entities.entity_repository import MergedEntity, TimelineEntry
     from agent_memory.knowledge.topics.page import Footnote, Line
     from agent_memory.models import Episode, Topic
-    from agent_memory.web.page_session import PageSession
+    from agent_memory.web.page_view import PageSession
 
 _MAX_ENTITIES: Final = 100
 _MAX_NODES: Final = 60

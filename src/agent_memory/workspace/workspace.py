@@ -23,8 +23,7 @@ from agent_memory.workspace.export import canonical, export, import_rows
 from agent_memory.workspace.rows.claims import Claim, RowCaller
 from agent_memory.workspace.rows.row_reader import RowPage, count_pending
 from agent_memory.workspace.rows.row_values import clean_message
-from agent_memory.workspace.snapshots.snapshot_restoration import ResumeResult, WorkspaceResumer
-from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore
+from agent_memory.workspace.snapshots.snapshot_store import ResumeResult, SnapshotStore, WorkspaceResumer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

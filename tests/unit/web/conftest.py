@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.settings import ServiceSettings
 from agent_memory.web.application import build_application
-from agent_memory.web.page_session import PageSession
+from agent_memory.web.page_view import PageSession
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.web.application import HOSTS
-from agent_memory.web.page_session import PageSession
+from agent_memory.web.page_view import PageSession
 from tests.unit.web.conftest import ORIGIN, PORT, PageClient
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.errors import ConfigurationError
 from agent_memory.web import page_server
 from agent_memory.web.demo_year import build_demo
-from agent_memory.web.page_session import PageSession
+from agent_memory.web.page_view import PageSession
 
 if TYPE_CHECKING:
     from agent_memory.settings import ServiceSettings

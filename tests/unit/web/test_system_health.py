@@ -9,7 +9,7 @@ import pytest
 from agent_memory.care.privacy import encrypt
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.files.layout import folder_of
-from agent_memory.web.page_session import PageSession
+from agent_memory.web.page_view import PageSession
 from tests.unit.web.conftest import PageClient
 
 if TYPE_CHECKING:

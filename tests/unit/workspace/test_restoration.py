@@ -8,7 +8,6 @@ import pytest
 
 from agent_memory.errors import LeaseError, RowNotFoundError, StorageError, ValidationError
 from agent_memory.workspace import Caller, Workspace
-from agent_memory.workspace.snapshots import snapshot_restoration as restoration
 from agent_memory.workspace.snapshots import snapshot_store
 from tests.unit.workspace.conftest import analyse, do, prepare, sqlite_only, write
 
@@ -153,7 +152,7 @@ def test_files_that_a_dead_process_left_are_put_back_by_the_next(
     book.snapshots.make("first")
     prompt.write_text("two")
     with monkeypatch.context() as dead:
-        dead.setattr(restoration, "restore_files", _killed)
+        dead.setattr(snapshot_store, "restore_files", _killed)
         with pytest.raises(KeyboardInterrupt):
             book.resume_from_snapshot("first")
     assert prompt.read_text() == "two"

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from agent_memory.errors import RowNotFoundError, StorageError
 from agent_memory.workspace import Caller, Workspace
-from agent_memory.workspace.snapshots import snapshot_restoration as restoration
 from agent_memory.workspace.snapshots import snapshot_store
 from agent_memory.workspace.snapshots.snapshot_files import build_manifest
 from tests.unit.workspace.conftest import BOOK, analyse, do, prepare, sqlite_only, write
@@ -206,7 +205,7 @@ def test_a_snapshot_that_is_being_restored_is_kept(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(restoration, "restore_files", die)
+        dying.setattr(snapshot_store, "restore_files", die)
         with pytest.raises(KeyboardInterrupt):
             book.resume_from_snapshot("first")
     book.snapshots.prune([])

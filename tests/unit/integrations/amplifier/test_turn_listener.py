@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from agent_memory.integrations.amplifier.hooks.turn_listener import ListenerOptions, TurnListener
+from agent_memory.integrations.amplifier.hooks.capture_recorder import ListenerOptions, TurnListener
 from tests.rows import check_rows
 
 

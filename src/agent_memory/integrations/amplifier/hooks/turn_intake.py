@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of
-from agent_memory.integrations.amplifier.hooks.turn_listener import PRIORITY, ListenerOptions, TurnListener
+from agent_memory.integrations.amplifier.hooks.capture_recorder import PRIORITY, ListenerOptions, TurnListener
 from agent_memory.integrations.amplifier.hooks.turn_writer import TurnBatch, TurnWriter
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.llm.language_model import ModelBudget
