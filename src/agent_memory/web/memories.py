@@ -55,7 +55,7 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
     asked = {name: request.query_params.get(name, "").strip() for name in ("q", *_FILTERS)}
     offset = _read_offset(request.query_params.get("offset", "0"))
     filters = _read_filters(asked)
-    past, match, degraded, extra = None, None, None, dict[str, Any]()
+    past, match, degraded = None, None, None
     records: Sequence[Memory]
     if asked["as_of"]:
         past = await load_past(service, asked["as_of"], offset=offset, limit=_PAGE)
@@ -73,9 +73,6 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
         records, total = listed.records, listed.total
     if past is None:
         replaced = await find_current(service.storage.replaced_by, [memory.id for memory in records])
-        tally = await service.storage.tally()
-        extra = {"facets": _count_facets(tally), "stored": tally.records, "categories": sorted(CATEGORIES)}
-        extra["hidden"] = {"replaced": tally.superseded, "expired": tally.expired}
     return PageView(
         "memories",
         {
@@ -89,13 +86,18 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
             "match": match,
             "degraded": degraded,
             "memories": [view_whole_memory(memory, replaced.get(memory.id)) for memory in records],
-            "facets": {},
-            "stored": total,
-            "hidden": {},
+            **({"facets": {}, "stored": total, "hidden": {}} if past is not None else await _count_stored(service)),
             "is_damaged": past is None and bool((await service.storage.health()).get("problems")),
-            **extra,
         },
     )
+
+
+async def _count_stored(service: MemoryService) -> dict[str, Any]:
+    """Return the numbers of all memories, and the values of filters."""
+    tally = await service.storage.tally()
+    hidden = {"replaced": tally.superseded, "expired": tally.expired}
+    facets, categories = _count_facets(tally), sorted(CATEGORIES)
+    return {"facets": facets, "stored": tally.records, "hidden": hidden, "categories": categories}
 
 
 def _read_offset(text: str) -> int:
