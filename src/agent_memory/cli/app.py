@@ -173,11 +173,11 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "status": PlaceEntry("workspace.board", "Show phases and rows with their claims, failures and open questions."),
         "next": PlaceEntry("workspace.board", "List the steps that can run now."),
         "claim": PlaceEntry(
-            "workspace.claims", "Claim a step; --finish, --release, --renew, --fail read it from stdin."
+            "workspace.rows", "Claim a step; --finish, --release, --renew, --fail read it from stdin."
         ),
         "table": PlaceEntry("workspace.rows", "List the rows of a table, sorted by key."),
         "row": PlaceEntry("workspace.rows", "Show all fields of a row."),
-        "save": PlaceEntry("workspace.row_input", "Save rows from stdin as JSON; rows with known keys are changed."),
+        "save": PlaceEntry("workspace.rows", "Save rows from stdin as JSON; rows with known keys are changed."),
         "log": PlaceEntry("workspace.rows", "List changes, newest first, with their writer and step."),
         "snapshot": PlaceEntry("workspace.snapshots", "Create, list, verify or delete snapshots of rows and files."),
         "diff": PlaceEntry("workspace.snapshots", "Show differences between two snapshots, or one and the present."),

@@ -15,7 +15,7 @@ from agent_memory.registry import load_handler
 from agent_memory.settings import DEFAULT_ROOT
 from agent_memory.settings.installation import check_installed
 
-_PLACE: Final = "agent_memory.integrations.hosts"
+_PLACE: Final = "agent_memory.integrations.host_files"
 _LIMIT: Final = "agent_memory.integrations.mcp.turn_files:limit_host"
 _NEEDED: Final = ("mcp", "tomlkit", "ruamel")
 _AMPLIFIER_SETTINGS: Final = "settings.yaml"
@@ -42,13 +42,13 @@ async def connect(
     plan = plan_program()
     if undo:
         agent: str = next((row["agent"] or "" for row in _read_connections() if row["host"] == host), "")
-        change = load_handler(f"{_PLACE}.host_connection:plan_disconnection")(host)
+        change = load_handler(f"{_PLACE}:plan_disconnection")(host)
     else:
         if not plan.commands:  # else they install them
             check_installed("The server for hosts needs packages that are not installed.", "mcp", *_NEEDED)
         agent = choose_served_agent(run.get_options(AgentOption).agent, run.root)
         root = "" if run.root == resolve_root(DEFAULT_ROOT) else str(run.root)
-        change = load_handler(f"{_PLACE}.host_connection:plan_connection")(
+        change = load_handler(f"{_PLACE}:plan_connection")(
             host, str(plan.program), agent, root, is_project_only=project_only
         )
     run.screen.document({"host": host, "agent": agent, "file": change.path, "diff": change.diff})
@@ -99,7 +99,7 @@ def _report(run: CommandContext, host: str, agent: str) -> None:
 
 
 def _read_connections() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = load_handler(f"{_PLACE}.host_connection:list_connections")()
+    rows: list[dict[str, Any]] = load_handler(f"{_PLACE}:list_connections")()
     return rows
 
 

@@ -109,7 +109,7 @@ async def test_each_answer_forbids_what_the_page_does_not_need(page: PageClient,
     assert headers["referrer-policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("path", ["/static/../page_session.py", "/static/%2e%2e/guard.py", "/static/"])
+@pytest.mark.parametrize("path", ["/static/../page_view.py", "/static/%2e%2e/application.py", "/static/"])
 async def test_static_serves_its_folder_alone(page: PageClient, path: str) -> None:
     assert (await page.http.get(path)).status_code == 404
 
