@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.memory.events import COMMON, EVENTS
-from agent_memory.workspace import events as workspace
+from agent_memory.workspace.toolset import session_toolset as workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ def document() -> str:
     lines = [
         "# Events",
         "",
-        "Generated from `memory/events.py` and `workspace/events.py` by `make docs`.",
+        "Generated from `memory/events.py` and `workspace/toolset/session_toolset.py` by `make docs`.",
         "",
         "Events go through the session's hook registry, on the channel `observability.events`. No payload has the text",
         "of a memory or a query. *Audited* events are also kept in the agent's `events.jsonl`: IDs and kinds only.",

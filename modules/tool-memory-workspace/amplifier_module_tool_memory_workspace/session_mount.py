@@ -15,8 +15,7 @@ from agent_memory.logs import get_logger
 from agent_memory.models import visible_values
 from agent_memory.settings import build_settings, did_you_mean
 from agent_memory.workspace import SessionToolset
-from agent_memory.workspace.events import EVENTS
-from agent_memory.workspace.toolset.session_toolset import WorkspaceToolSettings
+from agent_memory.workspace.toolset.session_toolset import EVENTS, WorkspaceToolSettings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -172,9 +172,7 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "init": PlaceEntry("workspace.workspace_files", "Create a workspace in this folder, or in --at."),
         "status": PlaceEntry("workspace.board", "Show phases and rows with their claims, failures and open questions."),
         "next": PlaceEntry("workspace.board", "List the steps that can run now."),
-        "claim": PlaceEntry(
-            "workspace.rows", "Claim a step; --finish, --release, --renew, --fail read it from stdin."
-        ),
+        "claim": PlaceEntry("workspace.rows", "Claim a step; --finish, --release, --renew, --fail read it from stdin."),
         "table": PlaceEntry("workspace.rows", "List the rows of a table, sorted by key."),
         "row": PlaceEntry("workspace.rows", "Show all fields of a row."),
         "save": PlaceEntry("workspace.rows", "Save rows from stdin as JSON; rows with known keys are changed."),

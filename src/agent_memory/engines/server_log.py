@@ -143,7 +143,14 @@ class ServerLog:
         self._finish_others()
         items = [{"id": memory_id, "op": "purge", "row": {}} for memory_id in gone]
         # A trace stays, except the hash without a salt.
-        items += [{"id": i, "op": "put", "row": {**_strip_row(self.rows[i]), "forgotten": []}} for i in traced]
+        items += [
+            {
+                "id": i,
+                "op": "put",
+                "row": {**{name: value for name, value in self.rows[i].items() if name not in _ADDED}, "forgotten": []},
+            }
+            for i in traced
+        ]
         # A client that has not looked since the last of them must read everything again: it would not notice these.
         purged = [self.rows[memory_id]["seq"] for memory_id in gone] or [int(self._head.get("purged", 0))]
         self._claim(seq, items, purged=max(purged))
@@ -193,19 +200,17 @@ class ServerLog:
         try:
             self._wire.swap_head(before, {**head, "items": items})
         except UnreachableError as error:
-            raise _unsure(error) if error.maybe_sent else error from None
+            raise unknown_outcome(error.message) if error.maybe_sent else error from None
         try:
             seen = self._wire.head() or {}
         except StorageError as error:
-            raise _unsure(error) from None
+            raise unknown_outcome(error.message) from None
         if [seq, nonce] in seen.get("authors", ()):
             self._head = head
             return
         oldest = min((number for number, _ in seen.get("authors", ())), default=0)
         if oldest > seq:
-            raise _unsure(
-                StorageError("Too many other changes happened at the same time, so the outcome is not known.")
-            )
+            raise unknown_outcome("Too many other changes happened at the same time, so the outcome is not known.")
         raise LostRaceError
 
     def _carry_out(self, seq: int, items: list[Payload]) -> list[str]:
@@ -247,10 +252,8 @@ class ServerLog:
             note = noted.get(memory_id, {})
             if memory_id in records:
                 items.append(_build_row(self._text, memory_id, records[memory_id], row, born))
-            elif row is not None and row["record"] is not None:
-                items.append(_build_mark(self._text, memory_id, row, moment, note.get(RELEASED)))
-            elif note.get(RELEASED):
-                items.append(_build_trace(memory_id, row, born, moment, note[RELEASED]))
+            elif (row is not None and row["record"] is not None) or note.get(RELEASED):
+                items.append(_build_mark(self._text, memory_id, row, born, moment, note.get(RELEASED)))
         return items
 
     @staticmethod
@@ -297,37 +300,26 @@ def _build_row(text: str, memory_id: str, record: dict[str, Any], row: Payload |
     return {"id": memory_id, "op": "put", "row": row_after}
 
 
-def _build_mark(text: str, memory_id: str, row: Payload, moment: str, trace: Payload | None) -> Payload:
-    """Return the mark of a deleted memory.
+def _build_mark(
+    text: str, memory_id: str, row: Payload | None, born: list[int], moment: str, trace: Payload | None
+) -> Payload:
+    """Return the mark of a memory that was deleted, or released elsewhere.
 
-    It has a hash of the text, so that capture does not store it again.
+    A deleted one has a hash of its text, so that capture does not store it again.
     """
-    hashes = [*row["forgotten"], content_hash(row["record"][text])]
+    forgotten = [] if row is None else list(row["forgotten"])
+    if row is not None and row["record"] is not None:
+        forgotten.append(content_hash(row["record"][text]))
     mark = {
         "record": None,
-        "forgotten": list(dict.fromkeys(hashes)),
+        "forgotten": list(dict.fromkeys(forgotten)),
         "gone": True,
         "gone_at": moment,
         "has_vector": False,
+        "seq_born": born[0],
+        "place": born[1],
     }
-    mark |= {"seq_born": row["seq_born"], "place": row["place"]}
     return {"id": memory_id, "op": "put", "row": {**mark, **({RELEASED: trace} if trace else {})}}
-
-
-def _build_trace(memory_id: str, row: Payload | None, born: list[int], moment: str, trace: Payload) -> Payload:
-    """Return the mark of a memory that was released elsewhere."""
-    mark = {"record": None, "forgotten": row["forgotten"] if row is not None else [], "gone": True, "gone_at": moment}
-    mark |= {"has_vector": False, "seq_born": born[0], "place": born[1], RELEASED: trace}
-    return {"id": memory_id, "op": "put", "row": mark}
-
-
-def _strip_row(row: Payload) -> Payload:
-    """Return a row without the fields that each write adds."""
-    return {name: value for name, value in row.items() if name not in _ADDED}
-
-
-def _unsure(error: StorageError) -> StorageError:
-    return unknown_outcome(error.message)
 
 
 class ServerChangeLog:

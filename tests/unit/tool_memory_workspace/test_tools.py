@@ -13,7 +13,7 @@ import pytest
 from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.integrations.taint import ToolList
 from agent_memory.workspace import Caller, Toolset, Workspace
-from agent_memory.workspace.events import COMMON, EVENTS
+from agent_memory.workspace.toolset.session_toolset import COMMON, EVENTS
 from amplifier_module_tool_memory_workspace import mount
 from tests.support import coordinator_of
 

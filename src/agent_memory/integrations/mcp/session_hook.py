@@ -240,20 +240,13 @@ class SessionHook:
         kinds = [(tool.name, ToolList().classify(tool, self._event.folder, self._list_trusted())) for tool in tools]
         return [(name, kind == "project") for name, kind in kinds if kind != "trusted"]
 
-    def save_turns(self) -> dict[str, Any]:
-        """Keep what was typed so far, before the conversation is cut."""
-        return self._mark(is_ended=False)
-
-    def end_session(self) -> dict[str, Any]:
-        """Keep what was typed, and end the session."""
-        return self._mark(is_ended=True)
-
     def drop_state(self) -> None:
         """Delete the state after a failure; the server then trusts less."""
         with contextlib.suppress(OSError):
             self._files.drop(self._event.host, self._event.session_id)
 
-    def _mark(self, *, is_ended: bool) -> dict[str, Any]:
+    def save_turns(self, *, is_ended: bool = False) -> dict[str, Any]:
+        """Keep what was typed, before the conversation is cut or ends."""
         with self._files.edit(*self._key) as turn:
             turn.is_due, turn.is_ended = True, is_ended or turn.is_ended
             has_typed = bool(turn.typed)
@@ -325,7 +318,7 @@ _HANDLERS: Final[Mapping[str, Callable[[SessionHook], dict[str, Any]]]] = {
     "user-prompt": SessionHook.note_prompt,
     "post-tool-use": SessionHook.note_tool,
     "pre-compact": SessionHook.save_turns,
-    "session-end": SessionHook.end_session,
+    "session-end": partial(SessionHook.save_turns, is_ended=True),
 }
 
 

@@ -351,9 +351,7 @@ class RowWriter:
         table, caller, claim = prepared.table, prepared.caller, prepared.caller.claim
         source, declared = self.reader.table(table), self.declaration.tables[table]
         self.leases.check(transaction, claim)
-        row = prepared.encoded.values | self._resolve_references(
-            transaction, table, prepared.encoded.references, caller
-        )
+        row = self._resolve(transaction, table, prepared.encoded, caller)
         taken = find_taken(transaction, source, declared.unique_columns(), row)
         if claim is not None and claim.step is not None:
             row |= {
@@ -391,9 +389,7 @@ class RowWriter:
             self.leases.check_row(transaction, table, stored["id"], key, caller.claim)
         if expected:
             self._check_expected(transaction, table, stored, expected, caller)
-        row = prepared.encoded.values | self._resolve_references(
-            transaction, table, prepared.encoded.references, caller
-        )
+        row = self._resolve(transaction, table, prepared.encoded, caller)
         new = {name: row[name] for name in declared.unique_columns() if name in row and row[name] != stored[name]}
         if new and find_taken(transaction, source, new, new, by_others=stored["id"]) is not None:
             raise ConflictError(
@@ -434,16 +430,12 @@ class RowWriter:
             )
         return {**values, owner: claim.key}
 
-    def _resolve_references(
-        self, transaction: Transaction, table: str, references: Mapping[str, Any], caller: RowCaller
-    ) -> dict[str, int]:
-        """Return the IDs of referenced rows."""
-        columns = self.declaration.tables[table].columns
-        return {
-            name: self.reader.row_id(
-                transaction.connection, columns[name].references or "", value, caller, all_rows=True
-            )
-            for name, value in references.items()
+    def _resolve(self, transaction: Transaction, table: str, encoded: EncodedRow, caller: RowCaller) -> dict[str, Any]:
+        """Return stored values, with the IDs of referenced rows."""
+        columns, connection = self.declaration.tables[table].columns, transaction.connection
+        return encoded.values | {
+            name: self.reader.row_id(connection, columns[name].references or "", value, caller, all_rows=True)
+            for name, value in encoded.references.items()
         }
 
     def _check_expected(
@@ -455,7 +447,7 @@ class RowWriter:
         caller: RowCaller,
     ) -> None:
         wanted = self.values[table].encode(expected, is_complete=False)
-        then = wanted.values | self._resolve_references(transaction, table, wanted.references, caller)
+        then = self._resolve(transaction, table, wanted, caller)
         unique = self.declaration.tables[table].unique_columns()
         now = {name: get_unique_key(stored[name]) if name in unique else stored[name] for name in then}
         changed_names = [name for name, value in then.items() if now[name] != value]
