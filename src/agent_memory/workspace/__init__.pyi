@@ -1,5 +1,6 @@
 from agent_memory.workspace.core import URL_VARIABLE as URL_VARIABLE
 from agent_memory.workspace.core import found_from as found_from
+from agent_memory.workspace.declaration.model import DECLARATION as DECLARATION
 from agent_memory.workspace.declaration.model import Declaration as Declaration
 from agent_memory.workspace.declaration.parser import parse_declaration as parse_declaration
 from agent_memory.workspace.declaration.parser import read_declaration as read_declaration
@@ -7,10 +8,9 @@ from agent_memory.workspace.rows.claims import Caller as Caller
 from agent_memory.workspace.rows.claims import Claim as Claim
 from agent_memory.workspace.rows.row_reader import RowPage as RowPage
 from agent_memory.workspace.rows.row_writer import SavedRow as SavedRow
-from agent_memory.workspace.snapshots.contents import DECLARATION as DECLARATION
 from agent_memory.workspace.snapshots.marks import Snapshot as Snapshot
 from agent_memory.workspace.snapshots.marks import SnapshotDifference as SnapshotDifference
-from agent_memory.workspace.snapshots.snapshot_restoration import ResumeResult as ResumeResult
+from agent_memory.workspace.snapshots.snapshot_store import ResumeResult as ResumeResult
 from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore as SnapshotStore
 from agent_memory.workspace.step_plan import Step as Step
 from agent_memory.workspace.toolset.session_toolset import SessionToolset as SessionToolset
