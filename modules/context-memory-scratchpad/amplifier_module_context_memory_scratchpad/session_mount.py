@@ -1,4 +1,4 @@
-"""Mount of the scratchpad around the session's context manager, which adds the memory to each request."""
+"""Context manager that adds the memory to each request, and its mount."""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 A storage holds one, calls it before searches and after writes, and asks it for health. Owns the task that opens indexes
 and starts builds; builds run in child processes, and searches wait for neither.
+
+`IndexSync` works in small steps that never wait, so that the thread can answer searches in between; each returns when
+the next one is due. It writes nothing: an index is immutable. It is not thread-safe, and not for a forked child, whose
+storage opens everything again.
 """
 
 from __future__ import annotations

@@ -69,7 +69,9 @@ beyond, those farther from the query are judged by their words alone. 10,000 ids
 class ServerVectors(VectorSource):
     """The `VectorSource` of one agent on a server.
 
-    Fed and asked by the storage's thread; `fill` runs on another.
+    Owns which memories have their vector, and the thread that embeds the others. Candidates come from the server as raw
+    cosines, so the one ranking of `agent_memory.index` judges them as it judges those of a file. Fed and asked by the
+    storage's thread; `fill` runs on another.
 
     Args:
         wire: Requests about this agent.

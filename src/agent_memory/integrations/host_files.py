@@ -1,4 +1,7 @@
-"""Configuration files of MCP hosts, our entry and our hooks in them."""
+"""Configuration files of MCP hosts, our entry and our hooks in them.
+
+Places, forms and events by the hosts' documentation, as of November 2026. `plugins/` has the same hooks.
+"""
 
 from __future__ import annotations
 

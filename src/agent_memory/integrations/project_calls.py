@@ -1,4 +1,8 @@
-"""Calls that read only the project: paths, shell words and local programs."""
+"""Calls that read only the project: paths, shell words and local programs.
+
+An allow-list of programs and of the forms of their arguments. What is not understood is not of the project: another
+program, an option that is not listed, a link or pattern that leads out, an expansion.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of the page, its guard, their errors, and the rules of every act."""
+"""Routes of the page, its guard, and the rules of every act."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _EDITED: Final = ("content", "category", "tags", "project", "pinned", "expires_a
 
 
 async def list_memories(page: PageSession, request: Request) -> PageView:
-    """List or search memories with filters, or list those after an earlier change."""
+    """List or search memories, or list those after an earlier change."""
     service = await page.open()
     asked = {name: request.query_params.get(name, "").strip() for name in ("q", *_FILTERS)}
     offset = _read_offset(request.query_params.get("offset", "0"))

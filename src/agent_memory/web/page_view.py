@@ -1,4 +1,4 @@
-"""Views and forms of the page, and the state of one run of it."""
+"""Views and forms of the page, and the state of one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Agent, group, project and consent of a session, by the host's configuration."""
+"""Agent, group, project and consent of a session, by the host's configuration.
+
+A root session's agent comes, in this order, from: an activation (in this session, or noted before a resume), the
+capability `agent_identity`, `session.capabilities.agent_identity` of the configuration, the setting `agent_id` of a
+module; else it is `DEFAULT_AGENT`. A child session has its root's agent: hosts label children with the name of the
+delegate, which does not identify the agent.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Reports of hosts to their hooks, in one form.
+"""Hooks of hosts: short commands with JSON on stdin and stdout.
 
-Fields by the documentation of Claude Code, Codex, Gemini CLI and Cursor, as of November 2026.
+They fail open: what goes wrong is on stderr, the host gets an empty answer, and the exit code is 0. Then the state of
+the turn is dropped, so that the server trusts the conversation less. Fields of reports by the documentation of Claude
+Code, Codex, Gemini CLI and Cursor, as of November 2026.
 """
 
 from __future__ import annotations

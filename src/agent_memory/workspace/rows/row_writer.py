@@ -1,4 +1,9 @@
-"""Writer of rows: permission, checks, redaction, history."""
+"""Writer of rows, and decisions between rows with the same unique value.
+
+The first by the order of steps is shown, never by the clock. So a killed and resumed run ends with the same rows as an
+uninterrupted one. No row is lost: the others are kept as proposals. A declared table can have a flag row for each
+proposal, so that someone decides between them.
+"""
 
 from __future__ import annotations
 

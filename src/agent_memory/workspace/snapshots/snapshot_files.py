@@ -1,4 +1,7 @@
-"""Files of snapshots: contents by hash, and copies of the whole database."""
+"""Files of snapshots: contents by hash, and copies of the whole database.
+
+A content is written before the row that names it, so a process that dies in between leaves an unnamed one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Snapshots of a workspace: create, list, compare, check, delete and restore."""
+"""Snapshots of a workspace: create, list, compare, check, delete and restore.
+
+Old values return as new changes, so nothing of the history is lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of a workspace for one asynchronous session, and the events of their changes."""
+"""Tools and events of a workspace for one asynchronous session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools for rows: generated, general and declared ones, with answers of limited length."""
+"""Tools for rows: generated, general and declared ones, with bounded answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Tools of one worker, called by name, and its tools for steps."""
+"""Tools of one worker, called by name, and its tools for steps.
+
+tools = Toolset(workspace, owner="session-7", agent="analyst")
+tools.call("claim_step", {"step": "next"})
+tools.call("save_chapter_field", {"chapter_num": 1, "field": "summary", "value": "A roof begins."})
+tools.call("finish_step", {})
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Texts of a session's turns, from the events of the host, and their capture."""
+"""Texts of a session's turns, from events of the host, captured.
+
+Texts are examined in a thread, and observations stored at the end of a turn. A failure is counted, logged and reported
+by event; the conversation continues.
+"""
 
 from __future__ import annotations
 
