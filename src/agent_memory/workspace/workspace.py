@@ -23,7 +23,7 @@ from agent_memory.workspace.export import canonical, export, import_rows
 from agent_memory.workspace.rows.claims import Claim, RowCaller
 from agent_memory.workspace.rows.row_reader import RowPage, count_pending
 from agent_memory.workspace.rows.row_values import clean_message
-from agent_memory.workspace.snapshots.snapshot_store import ResumeResult, SnapshotStore, WorkspaceResumer
+from agent_memory.workspace.snapshots.snapshot_store import ResumeResult, SnapshotStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,9 +55,8 @@ class Workspace:
         self.tables = RowTables(core)
         self.snapshots = SnapshotStore(core)
         self.steps = StepQueue(core, self.snapshots)
-        self._returning = WorkspaceResumer(core, self.snapshots)
         core.make_singletons()
-        self._returning.finish_restore()
+        self.snapshots.finish_restore()
         self.snapshots.make_up()
 
     @classmethod
@@ -182,7 +181,7 @@ class Workspace:
             RowNotFoundError: No snapshot of this name.
             StorageError: A file of it is missing or damaged; nothing was changed.
         """
-        return self._returning.restore(snapshot_name, by=by)
+        return self.snapshots.restore(snapshot_name, by=by)
 
     def resume_from_row(self, table: str, key: Any, phase: str, *, by: str | None = None) -> ResumeResult:
         """Undo and reopen the steps of one row from a phase.
@@ -192,7 +191,7 @@ class Workspace:
         Raises:
             RowNotFoundError: No such row, or no such phase.
         """
-        return self._returning.resume_row(table, key, phase, by=by)
+        return self.snapshots.resume_row(table, key, phase, by=by)
 
     def resume_from_chapter(self, chapter_num: Any, phase: str | int) -> ResumeResult:
         """Reopen the steps of one row from a phase on, as `resume_from_row`.

@@ -5,6 +5,7 @@ Old values return as new changes, so nothing of the history is lost.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,7 +50,7 @@ from agent_memory.workspace.snapshots.snapshot_files import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from agent_memory.workspace.declaration.model import Declaration
     from agent_memory.workspace.step_plan import Step
@@ -119,12 +120,6 @@ class SnapshotStore:
                 made = marks.mark(transaction, name, manifest, self._core.declaration.fingerprint(), by)
                 return [(made, self._copies.hold(transaction, made) if dump else None)]
         raise AssertionError("the last attempt accepts any change")
-
-    def bring_up_to_date(self, transaction: Transaction, name: str) -> None:
-        """Move a new snapshot to the present, while nothing may write."""
-        now = get_last_seq(transaction.connection, transaction.schema)
-        if marks.get(transaction.connection, transaction.schema, name).seq != now:
-            marks.bring_forward(transaction, name, now, self._manifest())
 
     def _manifest(self) -> dict[str, str]:
         return build_manifest(self._opened.folder, self._patterns, self._contents)
@@ -253,6 +248,93 @@ class SnapshotStore:
                     self._copies.write(made.name, held, made.seq)
         return [self.get(made.name) for made, _ in marked]
 
+    # -- ways back -----------------------------------------------------------------------------------------------------
+
+    def restore(self, name: str, *, by: str | None = None) -> ResumeResult:
+        """Restore rows, steps and files of a snapshot, as new changes.
+
+        The present state becomes a snapshot first, so nothing is lost. Claims end.
+
+        Raises:
+            RowNotFoundError: No snapshot of this name.
+            StorageError: A file of it is missing or damaged, or a link or folder is in its place; nothing was changed.
+        """
+        with self._opened.database.reading() as connection:
+            snapshot, manifest = marks.load(connection, self._opened.schema, name)
+        for content in set(manifest.values()):
+            self._contents.read(content)
+        check_places(self._opened.folder, manifest)
+        with self._going_back(name, by) as (transaction, kept_as):
+            rows = restore_rows(transaction, self._core.declaration, snapshot.seq)
+            self._core.set_meta(transaction.connection, "restoring", name)
+        files = self.finish_restore()
+        return ResumeResult(kept_as, rows, files, self._core.ready())
+
+    def finish_restore(self) -> list[str]:
+        """Restore files of a snapshot with restored rows; return the changed paths.
+
+        A process that dies in between leaves this to the next one that opens the workspace.
+        """
+        with self._opened.database.reading() as connection:
+            name = self._core.meta(connection, "restoring")
+            if not name:
+                return []
+            _, manifest = marks.load(connection, self._opened.schema, name)
+        changed = restore_files(self._opened.folder, self._patterns, manifest, self._contents)
+        with self._core.changing(NOBODY) as transaction:
+            if self._core.meta(transaction.connection, "restoring") == name:
+                self._core.set_meta(transaction.connection, "restoring", "")
+        return changed
+
+    def resume_row(self, table: str, key: Any, phase: str, *, by: str | None = None) -> ResumeResult:
+        """Undo and reopen the steps of one row from a phase.
+
+        Steps of the whole workspace in that phase and later ones are reopened too: they rest on all rows.
+
+        Raises:
+            RowNotFoundError: No such row, or no such phase.
+        """
+        names = [declared.name for declared in self._core.declaration.phases]
+        if phase not in names:
+            raise RowNotFoundError(f"No phase {quoted(phase)}; there are {', '.join(names) or 'none'}.")
+        with self._core.reading() as transaction:
+            self._core.reader.row_id(transaction.connection, table, key, NOBODY)
+        later = set(names[names.index(phase) :])
+        with self._going_back(f"{table}-{_build_name(key)}-{phase}", by) as (transaction, kept_as):
+            steps = self._core.working.steps(transaction)
+            attempted = [step for step in steps if step.phase in later and step.attempts]
+            reopened = [step.name for step in attempted if step.table is None or (step.table, step.key) == (table, key)]
+            undone = self._core.working.reopen(transaction, reopened)
+        stale = [
+            step.name
+            for step in attempted
+            if step.status == "done" and step.name not in reopened and self._rests_on(step, key)
+        ]
+        return ResumeResult(kept_as, undone.aside + undone.changed, [], self._core.ready(), stale)
+
+    def _rests_on(self, step: Step, key: Any) -> bool:
+        """Return True if a step may rest on another row."""
+        reads = self._core.declaration.phase(step.phase).reads
+        return reads == "all" or (reads == "earlier" and step.key > key)
+
+    @contextlib.contextmanager
+    def _going_back(self, to: str, by: str | None) -> Iterator[tuple[Transaction, str]]:
+        """Keep the present as a snapshot, change rows in the block, and end all claims.
+
+        Args:
+            to: What the snapshot's name says after `before`.
+            by: Who goes back, or None.
+        """
+        taken, stem = {snapshot.name for snapshot in self.all()}, f"{_BEFORE}-{to}"[:80]
+        numbered = (f"{stem}-{number}" for number in range(1, len(taken) + 2))
+        kept_as = self.make(next(name for name in numbered if name not in taken), by=by).name
+        with self._core.changing(RowCaller(by)) as transaction:
+            now = get_last_seq(transaction.connection, transaction.schema)
+            if marks.get(transaction.connection, transaction.schema, kept_as).seq != now:
+                marks.bring_forward(transaction, kept_as, now, self._manifest())
+            yield transaction, kept_as
+            self._core.set_meta(transaction.connection, "epoch", str(transaction.epoch + 1))
+
 
 def _find_fault(contents: ContentStore, path: str, content: str) -> str | None:
     if not is_inside(path):
@@ -359,102 +441,6 @@ class ResumeResult:
     files: list[str] = field(default_factory=list)
     next_steps: list[Step] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
-
-
-class WorkspaceResumer:
-    """Ways back to snapshots, and to before steps."""
-
-    def __init__(self, core: WorkspaceCore, snapshots: SnapshotStore) -> None:
-        self._core = core
-        self._opened = core.opened
-        self._snapshots = snapshots
-        self._patterns = list(core.declaration.files.values())
-        self._contents = ContentStore(self._opened.hidden / "contents")
-
-    def restore(self, name: str, *, by: str | None = None) -> ResumeResult:
-        """Restore rows, steps and files of a snapshot, as new changes.
-
-        The present state becomes a snapshot first, so nothing is lost. Claims end.
-
-        Raises:
-            RowNotFoundError: No snapshot of this name.
-            StorageError: A file of it is missing or damaged, or a link or folder is in its place; nothing was changed.
-        """
-        with self._opened.database.reading() as connection:
-            snapshot, manifest = marks.load(connection, self._opened.schema, name)
-        for content in set(manifest.values()):
-            self._contents.read(content)
-        check_places(self._opened.folder, manifest)
-        kept_as = self._snapshots.make(self._find_free_name(f"{_BEFORE}-{name}"), by=by).name
-        with self._core.changing(RowCaller(by)) as transaction:
-            self._snapshots.bring_up_to_date(transaction, kept_as)
-            rows = restore_rows(transaction, self._core.declaration, snapshot.seq)
-            self._end_claims(transaction)
-            self._core.set_meta(transaction.connection, "restoring", name)
-        files = self.finish_restore()
-        return ResumeResult(kept_as, rows, files, self._core.ready())
-
-    def finish_restore(self) -> list[str]:
-        """Restore files of a snapshot with restored rows; return the changed paths.
-
-        A process that dies in between leaves this to the next one that opens the workspace.
-        """
-        with self._opened.database.reading() as connection:
-            name = self._core.meta(connection, "restoring")
-            if not name:
-                return []
-            _, manifest = marks.load(connection, self._opened.schema, name)
-        changed = restore_files(self._opened.folder, self._patterns, manifest, self._contents)
-        with self._core.changing(NOBODY) as transaction:
-            if self._core.meta(transaction.connection, "restoring") == name:
-                self._core.set_meta(transaction.connection, "restoring", "")
-        return changed
-
-    def resume_row(self, table: str, key: Any, phase: str, *, by: str | None = None) -> ResumeResult:
-        """Undo and reopen the steps of one row from a phase.
-
-        Steps of the whole workspace in that phase and later ones are reopened too: they rest on all rows.
-
-        Raises:
-            RowNotFoundError: No such row, or no such phase.
-        """
-        names = [declared.name for declared in self._core.declaration.phases]
-        if phase not in names:
-            raise RowNotFoundError(f"No phase {quoted(phase)}; there are {', '.join(names) or 'none'}.")
-        with self._core.reading() as transaction:
-            self._core.reader.row_id(transaction.connection, table, key, NOBODY)
-        later = set(names[names.index(phase) :])
-        kept_as = self._snapshots.make(
-            self._find_free_name(f"{_BEFORE}-{table}-{_build_name(key)}-{phase}"), by=by
-        ).name
-        with self._core.changing(RowCaller(by)) as transaction:
-            self._snapshots.bring_up_to_date(transaction, kept_as)
-            steps = self._core.working.steps(transaction)
-            attempted = [step for step in steps if step.phase in later and step.attempts]
-            reopened = [step.name for step in attempted if step.table is None or (step.table, step.key) == (table, key)]
-            undone = self._core.working.reopen(transaction, reopened)
-            self._end_claims(transaction)
-        stale = [
-            step.name
-            for step in attempted
-            if step.status == "done" and step.name not in reopened and self._rests_on(step, key)
-        ]
-        return ResumeResult(kept_as, undone.aside + undone.changed, [], self._core.ready(), stale)
-
-    def _rests_on(self, step: Step, key: Any) -> bool:
-        """Return True if a step may rest on another row."""
-        reads = self._core.declaration.phase(step.phase).reads
-        return reads == "all" or (reads == "earlier" and step.key > key)
-
-    def _find_free_name(self, wanted: str) -> str:
-        taken = {snapshot.name for snapshot in self._snapshots.all()}
-        stem = wanted[:80]
-        numbered = (f"{stem}-{number}" for number in range(1, len(taken) + 2))
-        return next(name for name in numbered if name not in taken)
-
-    def _end_claims(self, transaction: Transaction) -> None:
-        """End all claims."""
-        self._core.set_meta(transaction.connection, "epoch", str(transaction.epoch + 1))
 
 
 def _build_name(key: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.capture.rules import get_pattern
 from agent_memory.capture.typed_text import list_own_sentences
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.integrations.amplifier.identity import SessionIdentity
-    from agent_memory.integrations.amplifier.session import MemorySession
-    from agent_memory.memory import MemoryService
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.memory.history import History, MemoryChange, UndoneChange
     from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
@@ -95,6 +94,35 @@ class ChangeEvent:
     memory: Memory | None
 
 
+class LinesSession(Protocol):
+    """Session members that lines and notices use."""
+
+    @property
+    def settings(self) -> ServiceSettings:
+        """Settings of the service."""
+
+    @property
+    def caller(self) -> Caller:
+        """The session as a caller of the service."""
+
+    @property
+    def current_identity(self) -> SessionIdentity:
+        """Agent and consent, as `service` checked them."""
+
+    @property
+    def note_returned(self) -> Callable[[Iterable[Memory]], None]:
+        """Notes memories that the model is shown."""
+
+    def identity(self) -> SessionIdentity:
+        """Return agent and consent, checked now."""
+
+    def project(self) -> str:
+        """Return the current project."""
+
+    async def service(self) -> MemoryService | None:
+        """Return the service, or None while memory is off."""
+
+
 class ChangeLines:
     """Lines of one conversation.
 
@@ -106,7 +134,7 @@ class ChangeLines:
         drain: Waits for what capture has to store; set by the capture hooks.
     """
 
-    def __init__(self, coordinator: Any, session: MemorySession) -> None:
+    def __init__(self, coordinator: Any, session: LinesSession) -> None:
         self._coordinator, self._session = coordinator, session
         self.drain: Callable[[], Awaitable[None]] | None = None
         self._events: list[ChangeEvent] = []
@@ -436,7 +464,7 @@ class NoticeDisplay:
         session: Memory of the session.
     """
 
-    def __init__(self, coordinator: Any, session: MemorySession) -> None:
+    def __init__(self, coordinator: Any, session: LinesSession) -> None:
         self._coordinator, self._session = coordinator, session
         self._has_turn = False
         self._line: str | None = None
