@@ -177,12 +177,18 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "row": PlaceEntry("workspace.rows", "Show all fields of a row."),
         "save": PlaceEntry("workspace.rows", "Save rows from stdin as JSON; rows with known keys are changed."),
         "log": PlaceEntry("workspace.rows", "List changes, newest first, with their writer and step."),
-        "snapshot": PlaceEntry("workspace.snapshots", "Create, list, verify or delete snapshots of rows and files."),
-        "diff": PlaceEntry("workspace.snapshots", "Show differences between two snapshots, or one and the present."),
-        "restore": PlaceEntry(
-            "workspace.snapshots", "Restore a snapshot; the present state is saved as a snapshot first."
+        "snapshot": PlaceEntry(
+            "workspace.workspace_files", "Create, list, verify or delete snapshots of rows and files."
         ),
-        "resume": PlaceEntry("workspace.snapshots", "Repeat the steps of a row, starting at a phase; ends claims."),
+        "diff": PlaceEntry(
+            "workspace.workspace_files", "Show differences between two snapshots, or one and the present."
+        ),
+        "restore": PlaceEntry(
+            "workspace.workspace_files", "Restore a snapshot; the present state is saved as a snapshot first."
+        ),
+        "resume": PlaceEntry(
+            "workspace.workspace_files", "Repeat the steps of a row, starting at a phase; ends claims."
+        ),
         "export": PlaceEntry("workspace.workspace_files", "Write all visible rows to a new file."),
         "import": PlaceEntry("workspace.workspace_files", "Import an export into an empty workspace, all or nothing."),
     },
