@@ -64,10 +64,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     leaving = session.leaving()
     tools = [tool_class(session) for tool_class in ALL_TOOLS if tool_class.name in names]
     if "memory_store" in names and has_documents(session.settings.storage_root):
-        from agent_memory.knowledge.tools import (
-            DigestTool,  # loads the knowledge package
-            KnowledgeAccess,  # as the tool
-        )
+        from agent_memory.knowledge.tools import DigestTool, KnowledgeAccess  # loads the knowledge package
 
         access = KnowledgeAccess(session)
         leaving.push_async_callback(access.close)
