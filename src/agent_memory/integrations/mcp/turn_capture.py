@@ -12,7 +12,7 @@ from typing_extensions import override
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.integrations.amplifier.hooks.capture_recorder import CaptureRecorder, HeardText
+from agent_memory.integrations.amplifier.hooks.capture_recorder import CaptureRecorder
 from agent_memory.integrations.mcp.server_session import ServerSession
 from agent_memory.integrations.mcp.turn_files import HookTurn, TurnFiles
 from agent_memory.logs import get_logger
@@ -96,9 +96,8 @@ async def _capture(agent_id: str, root: Path, turn: HookTurn) -> list[str]:
     try:
         for typed in turn.typed:
             session.begin(typed.text, is_tainted=typed.is_tainted)
-            await recorder.hear(
-                HeardText(typed.text, "user", is_low=False, said_at=datetime.fromtimestamp(typed.at, UTC))
-            )
+            said_at = datetime.fromtimestamp(typed.at, UTC)
+            await recorder.take(typed.text, "user", "", is_low=False, said_at=said_at)
             await recorder.end_turn()
         await recorder.close()
         if "internal_error" in recorder.get_statistics()["skipped"]:

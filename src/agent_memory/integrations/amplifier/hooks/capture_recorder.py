@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_memory.capture import CaptureLedger, Extractor, TurnBuffer
@@ -204,7 +204,7 @@ class HeardText:
     text: str
     source: str
     is_low: bool
-    said_at: datetime = field(default_factory=utc_now)
+    said_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +242,10 @@ class CaptureRecorder:
         self._is_hurried = asyncio.Event()
         self._is_closed = False
 
-    async def take(self, text: str, role: str, tool: str, *, is_low: bool) -> None:
-        """Queue a text."""
-        await self.hear(HeardText(text, f"{role}:{tool}" if tool else role, is_low))
-
-    async def hear(self, heard: HeardText) -> None:
-        """Queue a text with its time."""
-        await self._add(heard)
+    async def take(self, text: str, role: str, tool: str, *, is_low: bool, said_at: datetime | None = None) -> None:
+        """Queue a text, by default of now."""
+        source = f"{role}:{tool}" if tool else role
+        await self._add(HeardText(text, source, is_low, said_at or utc_now()))
 
     async def end_turn(self) -> None:
         """Queue the end of the turn."""
