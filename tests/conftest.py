@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import hypothesis
 import pytest
 
 from agent_memory.embeddings import PROVIDERS
+from agent_memory.encryption import keys
 from agent_memory.integrations.amplifier import session as host_session
 from agent_memory.store import memory_storage
 from tests.support import FrozenClock
@@ -54,6 +56,11 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
 hypothesis.settings.load_profile("agent-memory")
+
+
+# A passphrase takes 0.3 s of CPU: new key files take less here, and those of fixtures are stretched once a process.
+keys.COST = {"n": 2, "r": 1, "p": 1}
+keys.PersonKey.stretch = cache(keys.PersonKey.stretch)  # type: ignore[method-assign]
 
 
 _DEEP = (TESTS / "concurrency", TESTS / "power", TESTS / "unit" / "benchmarks")

@@ -17,6 +17,7 @@ from agent_memory.encryption import (
     get_encryption_state,
     is_encrypted,
     key_for,
+    keys,
     person_key,
     take_keys_from,
     unlock,
@@ -139,6 +140,14 @@ def test_a_damaged_key_file_is_an_error(bob: Path, content: str) -> None:
     (bob / "encryption.json").write_text(content)
     with raises(StorageError, "key_file"):
         KeyFile.read(bob)
+
+
+def test_passphrase_costs_what_owasp_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "COST", source.COST)  # elsewhere in the tests it costs nothing
+    file, data = KeyFile.fresh("bob", person(PASSPHRASE))
+    assert file.stretched is not None
+    assert (file.stretched["n"], file.stretched["r"], file.stretched["p"]) == (2**15, 8, 3)
+    assert file.unwrap(person(PASSPHRASE)).secret == data.secret
 
 
 def test_costs_without_bounds_are_refused(bob: Path) -> None:
