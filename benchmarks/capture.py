@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any
 
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
-from agent_memory.care.privacy import opened_inbox
 from agent_memory.memory import MemoryService
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount

@@ -27,8 +27,8 @@ from itertools import count, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.checks import examine_agent
 from agent_memory.care.checks.codes import Severity
+from agent_memory.care.checks.examination import examine_agent
 from agent_memory.ingestion import runner_of
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import find_ingested, undo

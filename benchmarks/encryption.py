@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Final
 
 from agent_memory.care.archive import Archive
-from agent_memory.care.backups import create_backup, list_backups, verify_backup
-from agent_memory.care.privacy import change_key, decrypt, encrypt
+from agent_memory.care.backups.backup_reader import list_backups, verify_backup
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.privacy.file_encryption import change_key, decrypt, encrypt
 from agent_memory.encryption import KeyFile, PersonKey, get_encryption_state, is_encrypted
 from agent_memory.encryption.blobs import AgentBlobs
 from agent_memory.encryption.keys import forget_keys

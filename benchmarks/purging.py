@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from agent_memory.care.archive import Archive
-from agent_memory.care.backups import create_backup, list_backups, verify_backup
-from agent_memory.care.privacy import Purging
-from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
+from agent_memory.care.backups.backup_reader import list_backups, verify_backup
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.privacy import go_on_with_purges
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.journal import PurgeList
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.privacy import Purging
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.files.layout import folder_of
 from agent_memory.memory import MemoryService
 from agent_memory.models import MEMORY, Memory

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory import errors
-from agent_memory.care.checks import CHECKS, CODES
+from agent_memory.care.checks.codes import CHECKS, CODES
 from agent_memory.errors import AgentMemoryError
 
 if TYPE_CHECKING:

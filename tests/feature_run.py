@@ -29,7 +29,7 @@ from tests.absent_package import AbsentPackage
 from tests.core_run import MAIN_MODULES
 
 if TYPE_CHECKING:
-    from agent_memory.care.privacy import PurgeReceipt
+    from agent_memory.care.privacy.purge import PurgeReceipt
     from agent_memory.memory import MemoryService
 
 NOTE: Final = "The harbour has ten boats."
@@ -72,7 +72,7 @@ def find_ids(folder: Path, kind: str, words: str) -> list[str]:
 
 async def purge(service: MemoryService, ids: list[str]) -> PurgeReceipt:
     """Purge records, with what rests on them."""
-    from agent_memory.care.privacy import Purging
+    from agent_memory.care.privacy.purge import Purging
 
     purging = Purging(service)
     return await purging.run(await purging.plan(ids))
@@ -97,8 +97,8 @@ async def run(root: Path) -> dict[str, Any]:
 def write_rest(root: Path) -> None:
     """Back up, export and encrypt the folder of the agent."""
     from agent_memory.care.account import write_account
-    from agent_memory.care.backups import create_backup
-    from agent_memory.care.privacy import encrypt
+    from agent_memory.care.backups.backup_writer import create_backup
+    from agent_memory.care.privacy.file_encryption import encrypt
     from agent_memory.encryption import take_keys_from
     from agent_memory.files.layout import folder_of
     from agent_memory.settings import EncryptionSettings

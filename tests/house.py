@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.care.privacy import Purging
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings

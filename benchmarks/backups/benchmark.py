@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import IO, Any, Final
 from zipfile import ZipFile
 
-from agent_memory.care.backups import create_backup, list_backups, verify_backup
+from agent_memory.care.backups.backup_reader import list_backups, verify_backup
+from agent_memory.care.backups.backup_writer import create_backup
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
 from agent_memory.memories import FileStorage

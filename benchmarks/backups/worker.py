@@ -18,7 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from agent_memory.care.backups import create_backup, list_backups, prune_backups, restore_backup, to_prune
+from agent_memory.care.backups.backup_reader import list_backups, prune_backups, to_prune
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.errors import BusyError
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal

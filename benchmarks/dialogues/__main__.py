@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from agent_memory.care.privacy import opened_inbox
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.models.identifiers import RULE_CATEGORIES
 from benchmarks.harness import build_parser, print_report, read_jsonl
 from tests.hostile.attacked import Attacked

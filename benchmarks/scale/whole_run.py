@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_memory.care.checks import examine
+from agent_memory.care.checks.examination import examine
 from agent_memory.cli.formats import encode
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of

@@ -101,7 +101,7 @@ class FeaturePackage:
 
     Attributes:
         package: Dotted name of the package.
-        handlers: Functions and classes, as `module:name` below the package, by the name of their use.
+        handlers: Functions and classes, as `.module:name` below the package or `:name` in it, by the name of their use.
     """
 
     package: str
@@ -130,39 +130,34 @@ class FeaturePackage:
         Raises:
             StorageError: The package is absent (`package_absent`).
         """
-        return load_handler(f"{self.package}.{self.handlers[use]}")
+        return load_handler(f"{self.package}{self.handlers[use]}")
 
 
 KNOWLEDGE: Final = FeaturePackage(
     _KNOWLEDGE,
     {
-        "source": "search_source:KnowledgeSource",
-        "footnotes": "topics.page_files:cut_edited",
-        "records": "records:Knowledge",
-        "forgotten_texts": "passages.forgotten_texts:ForgottenTexts",
-        "statements": "passages.forgotten_texts:find_statements",
+        "source": ".search_source:KnowledgeSource",
+        "footnotes": ".topics.page_files:cut_edited",
+        "records": ".records:Knowledge",
+        "forgotten_texts": ".passages.forgotten_texts:ForgottenTexts",
+        "statements": ".passages.forgotten_texts:find_statements",
     },
 )
 ARCHIVE: Final = FeaturePackage(
-    _ARCHIVE,
-    {
-        "retention": "archive_hooks:archive_expired",
-        "recall": "archive_hooks:recall_archived",
-        "chains": "archive_hooks:load_chains",
-    },
+    _ARCHIVE, {"retention": ":archive_expired", "recall": ":recall_archived", "chains": ":load_chains"}
 )
 ENGINES: Final = FeaturePackage(
     "agent_memory.engines",
     {
-        "server": "server_storage:QdrantServerStorage",
-        "vector": "vector_storage:VectorStorage",
-        "migratable": "vector_storage:MigratableStorage",
+        "server": ".server_storage:QdrantServerStorage",
+        "vector": ".vector_storage:VectorStorage",
+        "migratable": ".vector_storage:MigratableStorage",
     },
 )
 PRIVACY: Final = FeaturePackage(
-    "agent_memory.care.privacy", {"unfinished": "unfinished_purges:go_on_with_purges", "purging": "purge:Purging"}
+    "agent_memory.care.privacy", {"unfinished": ":go_on_with_purges", "purging": ".purge:Purging"}
 )
-HEALTH: Final = FeaturePackage("agent_memory.care.checks", {"checks": "health_checks:find_checks"})
+HEALTH: Final = FeaturePackage("agent_memory.care.checks", {"checks": ".health_checks:find_checks"})
 FEATURES: Final = (KNOWLEDGE, ARCHIVE, ENGINES, PRIVACY, HEALTH)
 
 

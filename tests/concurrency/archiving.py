@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_memory.care.archive import Archive
-from agent_memory.care.tidying import Tidying
+from agent_memory.care.tidying.tidy_runs import Tidying
 from agent_memory.memory import MemoryService
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings

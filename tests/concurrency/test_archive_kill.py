@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from agent_memory.care.tidying import Tidying
+from agent_memory.care.tidying.tidy_runs import Tidying
 from tests.concurrency.archiving import memories, opened
 from tests.concurrency.processes import PATIENCE, REPOSITORY, environment
 

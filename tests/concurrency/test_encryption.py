@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from agent_memory.care.privacy import decrypt, encrypt
+from agent_memory.care.privacy.file_encryption import decrypt, encrypt
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.files.layout import folder_of
 from tests.concurrency.processes import running

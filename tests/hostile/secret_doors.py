@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import yaml
 from typer.testing import CliRunner
 
-from agent_memory.care.privacy import Inbox
 from agent_memory.cli.app import build
 from agent_memory.compat.sigil import MemoryManager
 from agent_memory.errors import AgentMemoryError
@@ -31,6 +30,7 @@ from agent_memory.ingestion import MemoryIngestor
 from agent_memory.ingestion import Turn as Said
 from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.memory.features import attach_withdrawals
+from agent_memory.memory.inbox import Inbox
 from agent_memory.models import Memory, Observation, Source
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from typer.testing import CliRunner
 
-from agent_memory.care.checks import examine
-from agent_memory.care.privacy import opened_inbox
+from agent_memory.care.checks.examination import examine
 from agent_memory.cli.app import build
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.memory import open_service
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.models import MEMORY, Observation
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.segment_builder import seal_up

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from agent_memory.care.account import list_held_records
-from agent_memory.care.backups import create_backup, restore_backup
-from agent_memory.care.privacy import Purging
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import restore_backup
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, UnknownIdError
 from agent_memory.journal import keep_lost

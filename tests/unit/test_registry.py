@@ -22,7 +22,7 @@ from tests.rows import check_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-ABSENT = FeaturePackage("agent_memory.no_such_package", {"watcher": "pages:Watcher"})
+ABSENT = FeaturePackage("agent_memory.no_such_package", {"watcher": ".pages:Watcher"})
 
 
 def test_kinds_have_the_names_and_files_of_the_registry() -> None:

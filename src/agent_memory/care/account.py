@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
 
 
-_PAGES: Final[dict[str, tuple[str, str]]] = {
+PAGES: Final[dict[str, tuple[str, str]]] = {
     "memory": ("memories.md", "Memories: what the agent remembers"),
     "archived": ("archive.md", "The archive: memories that were put away"),
     "candidate": ("inbox.md", "The inbox: what waits for a person's yes"),
@@ -94,39 +94,37 @@ def write_account(
     holdings = list_held_records(folder)
     chosen = holdings if names is None else [item for item in holdings if names.concern(item)]
     ids = None if names is None else {item.id for item in chosen} | names.entities
-    files = _beside(folder, names)
+    files = _read_other_files(folder, names)
     audit = read_audit_lines(folder, ids)
-    gone, lines = sum(item.is_gone for item in chosen), sum(len(item.lines) for item in files)
+    gone, lines = sum(item.is_gone for item in chosen), sum(map(len, files.values()))
     searched = () if names is None else names.names
     account = AccountSummary(searched, Counter(item.kind for item in chosen), gone, lines)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.md", _readme(folder.agent_id, moment, account, files, audit))
-        for kind, (name, title) in _PAGES.items():
+        for kind, (name, title) in PAGES.items():
             if of_kind := [item for item in chosen if item.kind == kind]:
                 archive.writestr(name, f"# {title}\n\n" + "\n".join(map(_section, of_kind)))
         archive.writestr("records.jsonl", "".join(f"{_as_json(item)}\n" for item in chosen))
         if audit:
             archive.writestr("events.jsonl", "".join(f"{line}\n" for line in audit))
-        for item in files:
-            shown = (text if names is None else f"{number}: {text}" for number, text in item.lines)
-            archive.writestr(f"files/{item.file}", "".join(f"{line}\n" for line in shown))
+        for name, numbered in files.items():
+            shown = (text if names is None else f"{number}: {text}" for number, text in numbered)
+            archive.writestr(f"files/{name}", "".join(f"{line}\n" for line in shown))
     return account
 
 
-def get_page_name(kind: str) -> str:
-    """Return the page of a kind of record, or ''."""
-    return _PAGES[kind][0] if kind in _PAGES else ""
-
-
-def _beside(folder: AgentFolder, names: SearchedNames | None) -> list[FileLines]:
-    files = [read_lines(path, path.relative_to(folder.path).as_posix()) for path in other_files(folder)]
+def _read_other_files(folder: AgentFolder, names: SearchedNames | None) -> dict[str, list[tuple[int, str]]]:
+    """Return numbered lines of files that are not journals, by name."""
+    files = {
+        path.relative_to(folder.path).as_posix(): list(enumerate(read_lines(path), 1)) for path in other_files(folder)
+    }
     if names is not None:
-        files = [FileLines(lines.file, tuple(line for line in lines.lines if names.are_in(line[1]))) for lines in files]
-    return [lines for lines in files if lines.lines]
+        files = {name: [line for line in lines if names.are_in(line[1])] for name, lines in files.items()}
+    return {name: lines for name, lines in files.items() if lines}
 
 
 def _readme(
-    agent_id: str, moment: str, account: AccountSummary, files: Sequence[FileLines], audit: Sequence[str]
+    agent_id: str, moment: str, account: AccountSummary, files: Mapping[str, Sequence[object]], audit: Sequence[str]
 ) -> str:
     whom = f" about {_quote_inline(account.names[0])}" if account.names else ""
     lines = [f"# What the agent {agent_id} holds{whom}", "", f"Written {_format_moment(moment)} by agent-memory.", ""]
@@ -141,12 +139,12 @@ def _readme(
     else:
         lines += ["| file | what it has | how many |", "|---|---|---|"]
         counts = account.by_kind
-        lines += [f"| {name} | {title} | {counts[kind]} |" for kind, (name, title) in _PAGES.items() if counts[kind]]
+        lines += [f"| {name} | {title} | {counts[kind]} |" for kind, (name, title) in PAGES.items() if counts[kind]]
         lines.append(f"| records.jsonl | all records with all fields, one a line, as JSON | {counts.total()} |")
         if audit:
             lines.append(f"| events.jsonl | when these were stored, changed or forgotten: no texts | {len(audit)} |")
         part = "lines that have the name, with their numbers" if account.names else "the file as it is"
-        lines += [f"| files/{file.file} | {part} | {len(file.lines)} |" for file in files]
+        lines += [f"| files/{name} | {part} | {len(numbered)} |" for name, numbered in files.items()]
         lines.append("")
     if account.gone:
         lines.append(
@@ -338,14 +336,6 @@ class HeldRecord:
         yield from self.earlier
 
 
-@dataclass(frozen=True, slots=True)
-class FileLines:
-    """Numbered lines of a file that is not a journal, from 1."""
-
-    file: str
-    lines: tuple[tuple[int, str], ...]
-
-
 def list_held_records(folder: AgentFolder) -> list[HeldRecord]:
     """Return all records of an agent's journals, forgotten ones too. Blocking.
 
@@ -371,15 +361,14 @@ def other_files(folder: AgentFolder) -> list[Path]:
     return [path for path in (*chosen, *folder.list_pages()) if path.is_file() and not path.is_symlink()]
 
 
-def read_lines(path: Path, name: str) -> FileLines:
+def read_lines(path: Path) -> list[str]:
     """Return all lines of a file.
 
     Raises:
         StorageError: It cannot be read.
     """
     with translated(path, "read"):
-        text = read_file(path).decode("utf-8", "replace")
-    return FileLines(name, tuple(enumerate(text.splitlines(), start=1)))
+        return read_file(path).decode("utf-8", "replace").splitlines()
 
 
 def read_audit_lines(folder: AgentFolder, ids: Iterable[str] | None) -> list[str]:
@@ -389,8 +378,8 @@ def read_audit_lines(folder: AgentFolder, ids: Iterable[str] | None) -> list[str
     for name in (OLDER_AUDIT, AUDIT):
         with contextlib.suppress(StorageError):
             if (path := folder.path / name).is_file() and not path.is_symlink():
-                lines = read_lines(path, name).lines
-                result += [line for _, line in lines if wanted is None or wanted & set(_IDS.findall(line))]
+                lines = read_lines(path)
+                result += [line for line in lines if wanted is None or wanted & set(_IDS.findall(line))]
     return result
 
 

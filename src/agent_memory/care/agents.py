@@ -17,15 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
-from agent_memory.files.atomic import (
-    PRIVATE_FOLDER,
-    hold_folder,
-    make_private_folder,
-    sync_folder,
-    sync_tree,
-    translated,
-    unlock_and_close,
-)
+from agent_memory.files import atomic
 from agent_memory.files.entries import get_disk_size
 from agent_memory.files.layout import AgentFolder, build_command, folder_of, resolve_root
 from agent_memory.files.lock import folder_lock, make_lock
@@ -84,7 +76,7 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     counts: dict[str, int] = {}
     problem, used, items = "", None, 0
     try:
-        with translated(folder.path, "list"):
+        with atomic.translated(folder.path, "list"):
             journals = folder.journals() if folder.path.is_dir() else []
         for journal in journals:
             records = read_records(journal)
@@ -112,7 +104,7 @@ def create_agent(folder: AgentFolder) -> None:
     Raises:
         StorageError: Its folder cannot be created.
     """
-    make_private_folder(folder.path)
+    atomic.make_private_folder(folder.path)
     if not (folder.path / AGENT).exists() and not folder.journals():
         with folder_lock(folder.path, PERSON_SECONDS):
             write_states(folder.path, {})
@@ -127,9 +119,9 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
         StorageError: Nothing was changed.
     """
     renamed = new_folder(name, storage_root, unless=folder.agent_id)
-    with _lock_unused(folder), translated(renamed.path, "rename an agent to"):
+    with _lock_unused(folder), atomic.translated(renamed.path, "rename an agent to"):
         folder.path.rename(renamed.path)
-        sync_folder(renamed.path.parent)
+        atomic.sync_folder(renamed.path.parent)
     return renamed
 
 
@@ -143,12 +135,12 @@ def build_agent(folder: AgentFolder, action: str) -> Iterator[AgentFolder]:
         folder: Folder of the new agent.
         action: Action for error messages, as an infinitive.
     """
-    with translated(folder.path, action), open_hidden_folder(folder.path.parent) as hidden:
+    with atomic.translated(folder.path, action), open_hidden_folder(folder.path.parent) as hidden:
         make_lock(hidden)
         yield AgentFolder(hidden)
-        sync_tree(hidden)
+        atomic.sync_tree(hidden)
         hidden.rename(folder.path)
-        sync_folder(folder.path.parent)
+        atomic.sync_folder(folder.path.parent)
 
 
 @contextlib.contextmanager
@@ -159,9 +151,9 @@ def open_hidden_folder(root: Path) -> Iterator[Path]:
     """
     hidden = root / f"_copy-{secrets.token_hex(6)}"
     with contextlib.ExitStack() as ending:
-        hidden.mkdir(mode=PRIVATE_FOLDER)
-        if (held := hold_folder(hidden)) is not None:
-            ending.callback(unlock_and_close, held)
+        hidden.mkdir(mode=atomic.PRIVATE_FOLDER)
+        if (held := atomic.hold_folder(hidden)) is not None:
+            ending.callback(atomic.unlock_and_close, held)
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)
         yield hidden
 
@@ -182,11 +174,11 @@ def delete_agent(folder: AgentFolder, check: Callable[[], object] | None = None)
         recovery = "Remove the link, and what it leads to, by hand."
         raise StorageError(message, code="symlink", recovery=recovery, path=folder.path)
     hidden = folder.path.with_name(f"_deleted-{secrets.token_hex(6)}")
-    with translated(folder.path, "delete"), _lock_unused(folder):
+    with atomic.translated(folder.path, "delete"), _lock_unused(folder):
         if check is not None:
             check()
         folder.path.rename(hidden)
-        sync_folder(hidden.parent)
+        atomic.sync_folder(hidden.parent)
     _remove(hidden)
 
 
@@ -205,13 +197,13 @@ def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
         StorageError: Not all of it could be moved; doing it again moves the rest.
     """
     moved = folder.path.parent / BACKUPS / f"{folder.agent_id}-{moment:{STAMP}}Z-reset"
-    with translated(folder.path, "reset"), _lock_unused(folder):
+    with atomic.translated(folder.path, "reset"), _lock_unused(folder):
         paths = find_reset_files(folder)
-        make_private_folder(moved)
+        atomic.make_private_folder(moved)
         for path in paths:
             path.rename(moved / path.name)
-        sync_folder(moved)
-        sync_folder(folder.path)
+        atomic.sync_folder(moved)
+        atomic.sync_folder(folder.path)
         PurgeList(folder.path).note()
     return moved
 
@@ -231,7 +223,7 @@ def find_reset_files(folder: AgentFolder) -> list[Path]:
         PurgeList(folder.path).check_key()
     except StorageError:
         stays -= {PURGED, PURGE_KEY}
-    with translated(folder.path, "list"):
+    with atomic.translated(folder.path, "list"):
         paths = sorted(path for path in folder.path.iterdir() if path.name not in stays)
     is_reset = PURGED in stays and not read_states(folder.path)
     if not paths or (is_reset and [path.name for path in paths] == [AGENT]):
@@ -251,10 +243,10 @@ def unfinished_agents(root: Path) -> list[Path]:
     for path in sorted(root.iterdir()) if root.is_dir() else ():
         if _UNFINISHED.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             with contextlib.suppress(BlockingIOError):
-                held = hold_folder(path)
+                held = atomic.hold_folder(path)
                 unfinished.append(path)
                 if held is not None:
-                    unlock_and_close(held)
+                    atomic.unlock_and_close(held)
     return unfinished
 
 
@@ -264,7 +256,7 @@ def sweep_agents(root: Path) -> list[Path]:
     Raises:
         StorageError: One could not be removed.
     """
-    with translated(root, "list"):
+    with atomic.translated(root, "list"):
         unfinished = unfinished_agents(root)
     for path in unfinished:
         _remove(path)

@@ -87,6 +87,6 @@ def _make_kind(name: str, model: type[R], prefix: str, text: str, **fields: Any)
 
 ARCHIVED: Final[Kind[ArchivedMemory]] = _make_kind(
     "archived", ArchivedMemory, "mem-", "content", prose=("why",),
-    withdraw="agent_memory.care.archive.archive_hooks:ArchiveWithdrawal",
+    withdraw="agent_memory.care.archive:ArchiveWithdrawal",
 )  # fmt: skip
 TIDY_RUN: Final[Kind[TidyRun]] = _make_kind("tidy_run", TidyRun, "run-", "said")

@@ -8,16 +8,7 @@ from typing import Any, Final
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.layout import find_project_root
 from agent_memory.files.names import CONSENT
-from agent_memory.memory.consent import (
-    NARROWER,
-    ConsentFiles,
-    ConsentState,
-    find_misplaced,
-    find_own_folders,
-    read_module_rules,
-    read_overrides,
-    read_settings,
-)
+from agent_memory.memory import consent
 
 LIMITS: Final[dict[str, dict[str, Any]]] = {
     "off": {"enabled": False},
@@ -28,7 +19,7 @@ LIMITS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def read_consent(root: Path, agent: str | None) -> ConsentState:
+def read_consent(root: Path, agent: str | None) -> consent.ConsentState:
     """Return the consent of sessions in this folder.
 
     A bundle's configuration and a spoken request are not known here.
@@ -38,11 +29,11 @@ def read_consent(root: Path, agent: str | None) -> ConsentState:
         agent: Name of an agent; None for none.
     """
     folder = Path.cwd()
-    rules = ConsentFiles().read(find_own_folders(str(root), agent), folder)
-    return ConsentState((*rules, *read_module_rules(read_overrides(folder), folder)))
+    rules = consent.ConsentFiles().read(consent.find_own_folders(str(root), agent), folder)
+    return consent.ConsentState((*rules, *consent.read_module_rules(consent.read_overrides(folder), folder)))
 
 
-def view_consent(state: ConsentState) -> dict[str, Any]:
+def view_consent(state: consent.ConsentState) -> dict[str, Any]:
     """Return a consent as a part of an answer."""
     project = _project_here()
     return {
@@ -50,7 +41,7 @@ def view_consent(state: ConsentState) -> dict[str, Any]:
         "mode": state.get_mode(project=project),
         "decided_by": state.decided_by(project=project) or None,
         "sources": [{"source": rule.source, "enabled": rule.enabled, "mode": rule.modes.mode} for rule in state.rules],
-        "warnings": [*state.warnings, *find_misplaced(Path.cwd())],
+        "warnings": [*state.warnings, *consent.find_misplaced(Path.cwd())],
     }
 
 
@@ -68,10 +59,10 @@ def write_limit(folder: Path, limit: str) -> None:
     with translated(path, "write"):
         make_private_folder(folder)
         try:
-            content, _ = read_settings(path)
+            content, _ = consent.read_settings(path)
         except (FileNotFoundError, ValueError):
             content = None  # not there, or not YAML: what a person says now counts
-        keys = NARROWER if "mode" in LIMITS[limit] else ("mode", *NARROWER)
+        keys = consent.NARROWER if "mode" in LIMITS[limit] else ("mode", *consent.NARROWER)
         earlier = {key: content[key] for key in keys if isinstance(content, dict) and key in content}
         text = yaml.safe_dump({**LIMITS[limit], **earlier}, allow_unicode=True, sort_keys=False)
         replace_file(path, text.encode(), durable=True)

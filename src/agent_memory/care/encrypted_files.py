@@ -12,6 +12,7 @@ import io
 import os
 import time
 import zipfile
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption import AgentBlobs, key_for
@@ -25,10 +26,12 @@ from agent_memory.journal.rewrite import open_recoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from agent_memory.encryption import DataKey
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal.rewrite import JournalRewrite
 
 
 _LARGEST: Final = 1 << 30
@@ -158,8 +161,8 @@ def remove_views(folder: AgentFolder) -> None:
             path.unlink()
 
 
-_TRIES: Final = 50
-_PAUSE: Final = 0.2
+TRIES: Final = 50
+PAUSE: Final = 0.2
 """Seconds between tries: another process is compacting, which takes some."""
 
 
@@ -178,7 +181,7 @@ def recode(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None
     while paths := unlike(folder):
         for path in paths:
             progress(path.name)
-            _recode(path, folder)
+            put_in_place(Journal(path, ()), partial(open_recoding, path, key_for(folder.path) or IDENTITY))
     if folder.blobs.is_dir():
         progress(folder.blobs.name)
         AgentBlobs(folder).recode()
@@ -202,14 +205,18 @@ def _key_named_in(path: Path) -> str | None:
     return None if header is None else header.key
 
 
-def _recode(path: Path, folder: AgentFolder) -> None:
-    journal = Journal(path, ())
-    for _ in range(_TRIES):
+def put_in_place(journal: Journal, open_new: Callable[[], AbstractContextManager[JournalRewrite]]) -> None:
+    """Replace a journal by a new version, also next to processes that write.
+
+    Raises:
+        BusyError: Others wrote all the time; the journal is as it was.
+    """
+    for _ in range(TRIES):
         try:
-            with open_recoding(path, key_for(folder.path) or IDENTITY) as new:
+            with open_new() as new:
                 journal.put_in_place(new)
         except BusyError:
-            time.sleep(_PAUSE)
+            time.sleep(PAUSE)
         else:
             return
-    raise BusyError(f"{path.name} is being written all the time; it stands as it did. Try again.")
+    raise BusyError(f"{journal.path.name} is being written all the time; it stands as it did. Try again.")

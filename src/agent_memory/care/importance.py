@@ -7,12 +7,12 @@ The weights are those of the contract of `MemoryStore`; they sum to 1.10, so the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agent_memory.models import EPISODE, RESOURCE, SUMMARY, as_utc, is_told, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
     from agent_memory.models import Clock, Record
@@ -130,30 +130,6 @@ def get_entry_type(record: Record) -> str:
     return _BY_CATEGORY.get(str(getattr(record, "category", "")), _Type.CONTEXT)
 
 
-class RatedEntry(Protocol):
-    """Entry with an importance, such as a `MemoryEntry`."""
-
-    @property
-    def entry_type(self) -> str:
-        """Value of `MemoryEntryType`, or another one."""
-
-    @property
-    def timestamp(self) -> datetime:
-        """Moment of the content; a naive one is local time."""
-
-    @property
-    def access_count(self) -> int:
-        """Number of accesses."""
-
-    @property
-    def content(self) -> Any:
-        """Content, whose length as text counts."""
-
-    @property
-    def related_entries(self) -> Sequence[str]:
-        """IDs of related entries."""
-
-
 class ImportanceCalculator:
     """Calculates importances of entries.
 
@@ -173,11 +149,12 @@ class ImportanceCalculator:
     def __init__(self, *, normalised: bool = False, clock: Clock = utc_now) -> None:
         self._normalised, self._clock = normalised, clock
 
-    async def calculate_importance(self, entry: RatedEntry, *, normalised: bool | None = None) -> float:
+    async def calculate_importance(self, entry: Any, *, normalised: bool | None = None) -> float:
         """Return the formula's importance of an entry, ignoring its own.
 
         Args:
-            entry: Entry; the type of a pinned one weighs as `critical`.
+            entry: Entry such as a `MemoryEntry`, with type, timestamp, accesses, content and related entries; the type
+                of a pinned one weighs as `critical`.
             normalised: Overrides the calculator's own setting.
         """
         return formula(

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.errors import StorageError
 from agent_memory.files.atomic import open_private, read_at
 from agent_memory.files.entries import describe_path_type, get_path_type
 from agent_memory.journal.codec import Codec, decode_changes, encode_changes
@@ -123,11 +123,15 @@ class JournalInspection:
         back = sum(later < earlier for earlier, later in pairwise(self.seqs))
         return len(self.seqs) - len(set(self.seqs)), back
 
-    def folded_size(self, now: datetime, grace: timedelta) -> FoldedSize:
-        """Return a counter of the bytes left by a compaction."""
+    def find_young(self, now: datetime, grace: timedelta) -> int:
+        """Return the index of the first entry that a compaction leaves as it is."""
         young = find_young_position(reversed(self.moments), len(self.moments), now, grace)
-        fixed = len(Header.fresh(self.reader.last_seq).encode()) + self.unfolded
-        return FoldedSize(young if self.stop is None else min(young, self.stop), self.kinds, fixed)
+        return young if self.stop is None else min(young, self.stop)
+
+    @property
+    def fixed_size(self) -> int:
+        """Bytes of header and lines that a compaction never folds."""
+        return len(Header.fresh(self.reader.last_seq).encode()) + self.unfolded
 
     def portions(self, record_ids: Iterable[str] | None = None) -> Iterator[list[InspectedLine]]:
         """Yield the lines of records in batches, in file order.
@@ -201,37 +205,23 @@ class JournalInspection:
         return number
 
 
-class FoldedSize:
-    """Counter of bytes left by a compaction, batch by batch.
+def count_folded_bytes(lines: list[InspectedLine], young: int, kinds: Collection[str]) -> int:
+    """Return the bytes of a batch after a compaction.
 
     Args:
+        lines: Lines of the batch.
         young: Index of the first entry that stays unchanged.
         kinds: Record kinds that may be folded.
-        fixed: Bytes that stay in any case.
 
-    Attributes:
-        left: Bytes left; None if that cannot be computed.
+    Raises:
+        AgentMemoryError: It cannot be computed.
     """
-
-    def __init__(self, young: int, kinds: Collection[str], fixed: int) -> None:
-        self._young, self._kinds = young, kinds
-        self.left: int | None = fixed
-
-    def add(self, lines: list[InspectedLine]) -> None:
-        """Add the lines of a batch."""
-        if self.left is None:
-            return
-        entries = [line.part for line in lines]
-        ids = {change.id for entry in entries for change in entry.changes}
-        if len(ids) == len(entries) and all(entry.changes[0].op == "put" for entry in entries):
-            self.left += sum(len(add_checksum(entry.raw)) for entry in entries)
-            return
-        try:
-            folded = fold_entries(entries, sum(line.place < self._young for line in lines), FoldRules(self._kinds))
-        except AgentMemoryError:
-            self.left = None
-        else:
-            self.left += sum(map(len, folded.lines))
+    entries = [line.part for line in lines]
+    ids = {change.id for entry in entries for change in entry.changes}
+    if len(ids) == len(entries) and all(entry.changes[0].op == "put" for entry in entries):
+        return sum(len(add_checksum(entry.raw)) for entry in entries)
+    folded = fold_entries(entries, sum(line.place < young for line in lines), FoldRules(kinds))
+    return sum(map(len, folded.lines))
 
 
 def inspect_journal(
@@ -246,7 +236,7 @@ def inspect_journal(
         path: Path of the file.
         progress: Called with bytes read and total bytes.
         codec: Codec of the fields; found by header and loaded keys when omitted.
-        kinds: Record kinds that a compaction folds, for `folded_size`.
+        kinds: Record kinds that a compaction folds.
     """
     reader, kind = JournalReader(path, codec=codec), get_path_type(path)
     if kind != "file":

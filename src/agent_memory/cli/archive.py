@@ -26,6 +26,7 @@ from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, format_size
 from agent_memory.memory.views import view_whole_hit, view_whole_memory
 from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
+from agent_memory.models.json_fields import view_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,11 +56,7 @@ def view_archived(memory: "ArchivedMemory") -> dict[str, Any]:
     """Return all fields of an archived memory with reason and time."""
     return {
         **view_whole_memory(memory.memory),
-        "archived_at": to_text(memory.archived_at),
-        "rule": memory.rule,
-        "why": memory.why,
-        "run": memory.run,
-        "merged_into": memory.merged_into,
+        **view_fields(memory, "archived_at", "rule", "why", "run", "merged_into"),
     }
 
 

@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.care.backups import (
-    Backup,
-    BackupManifest,
-    BackupSummary,
-    RestorePreview,
-    create_backup,
-    folder_of_backups,
-    list_backups,
-    preview_restore,
-    prune_backups,
-    restore_backup,
-    to_prune,
-    verify_backup,
-)
+from agent_memory.care.backups.backup_reader import BackupSummary, list_backups, prune_backups, to_prune, verify_backup
+from agent_memory.care.backups.backup_writer import Backup, create_backup
+from agent_memory.care.backups.manifest import BackupManifest, folder_of_backups
+from agent_memory.care.backups.restoration import RestorePreview, preview_restore, restore_backup
 from agent_memory.cli.command_groups import QUIET, complete_agent
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import (
@@ -53,7 +43,7 @@ from agent_memory.models import utc_now
 from agent_memory.models.record import view_fields
 
 if TYPE_CHECKING:
-    from agent_memory.care.backups import RestoredBackup
+    from agent_memory.care.backups.restoration import RestoredBackup
 
 _COLUMNS: Final = ("agent_id", "made_at", "memories", "bytes", "state", "file")
 _MEMORIES: Final = ("memory", "memories")

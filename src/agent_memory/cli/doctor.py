@@ -9,16 +9,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.care.checks import (
-    AgentReport,
-    Finding,
-    HomeReport,
-    RepairAction,
-    Severity,
-    examine,
-    find_salvageable,
-    repair_all,
-)
+from agent_memory.care.checks.codes import AgentReport, Finding, HomeReport, RepairAction, Severity
+from agent_memory.care.checks.examination import examine
+from agent_memory.care.checks.journal_survey import find_salvageable
+from agent_memory.care.checks.repairs import repair_all
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.formats import encode
 from agent_memory.cli.options import OptionalAgentOption, choose_agent

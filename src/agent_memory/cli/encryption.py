@@ -16,7 +16,7 @@ from agent_memory.settings import EncryptionSettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.care.privacy import EncryptionResult
+    from agent_memory.care.privacy.file_encryption import EncryptionResult
     from agent_memory.files.layout import AgentFolder
 
 _SHOWN: Final = 10
@@ -30,7 +30,7 @@ async def encrypt(run: AgentContext, *, yes: Yes = False) -> None:
     AGENT_MEMORY_KEY_FILE, AGENT_MEMORY_KEY_COMMAND or AGENT_MEMORY_KEY_KEYRING name another source. Without the key
     the memory cannot be read. An interrupted command continues when repeated.
     """
-    from agent_memory.care.privacy import encrypt as encrypt_folder
+    from agent_memory.care.privacy.file_encryption import encrypt as encrypt_folder
 
     folder = _folder(run)
     if not yes:
@@ -47,7 +47,7 @@ async def encrypt(run: AgentContext, *, yes: Yes = False) -> None:
 @command()
 async def decrypt(run: AgentContext, *, yes: Yes = False) -> None:
     """Decrypt the files of an agent; its backups stay encrypted."""
-    from agent_memory.care.privacy import decrypt as decrypt_folder
+    from agent_memory.care.privacy.file_encryption import decrypt as decrypt_folder
 
     folder = _folder(run)
     if not yes:
@@ -79,7 +79,7 @@ async def rekey(
 
     Older backups still open with the old key only.
     """
-    from agent_memory.care.privacy import change_key
+    from agent_memory.care.privacy.file_encryption import change_key
 
     folder = _folder(run)
     new = EncryptionSettings(key_variable=variable, key_file=file, key_command=program, key_keyring=keyring)
@@ -104,7 +104,7 @@ def _progress(run: AgentContext) -> "Callable[[str], None]":
 
 
 def _show(run: AgentContext, done: "EncryptionResult") -> None:
-    from agent_memory.care.privacy import BEYOND_ENCRYPTION
+    from agent_memory.care.privacy.file_encryption import BEYOND_ENCRYPTION
 
     if done.packed:
         names = ", ".join(done.packed[:_SHOWN]) + (" …" if len(done.packed) > _SHOWN else "")

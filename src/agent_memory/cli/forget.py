@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.care.archive.archive_hooks import find_stored_apart
+from agent_memory.care.archive import find_stored_apart
 from agent_memory.cli.archive import forget_archived, has_archive
 from agent_memory.cli.compact import NO_RESTORE, compact_all
 from agent_memory.cli.exit_codes import FAILED
@@ -174,7 +174,7 @@ async def forget_matching(
     document: dict[str, Any] = {"forgotten": False, "count": len(views), "candidates": views}
     document |= {"forget": [], "change": []}
     _show_candidates(run, candidates)
-    for place, matches in (await find_stored_apart(run.service, words))._asdict().items():
+    for place, matches in zip(("archived", "waiting"), await find_stored_apart(run.service, words), strict=True):
         if matches is not None:
             document[place] = _show_kept(run, place, matches)
     run.screen.document(document)

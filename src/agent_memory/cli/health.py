@@ -5,8 +5,10 @@ from typing import Annotated, Final
 
 import typer
 
-from agent_memory.care.checks import AgentHealth, Check, Severity, by_gravity, examine, health_of, worst
+from agent_memory.care.checks.codes import AgentHealth, Check, Severity, by_gravity, worst
+from agent_memory.care.checks.examination import examine
 from agent_memory.care.checks.health_checks import report_unreadable
+from agent_memory.care.checks.health_report import health_of
 from agent_memory.cli.options import OptionalAgentOption, choose_agent, open_service
 from agent_memory.cli.render import show_result
 from agent_memory.cli.runtime import MonitorContext, command

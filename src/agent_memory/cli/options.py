@@ -270,7 +270,7 @@ def _format_list(names: list[str]) -> str:
 @contextlib.asynccontextmanager
 async def open_service(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
-    from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
+    from agent_memory.care.privacy import go_on_with_purges
     from agent_memory.memory import open_service
     from agent_memory.memory.features import attach_features
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.care.account_page import describe_purge
+from agent_memory.care.inventory import describe_purge
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
@@ -18,7 +18,7 @@ from agent_memory.models import is_memory_id, visible
 from agent_memory.registry import NOT_CLEANED
 
 if TYPE_CHECKING:
-    from agent_memory.care.privacy import PurgePlan, PurgeReceipt, Purging
+    from agent_memory.care.privacy.purge import PurgePlan, PurgeReceipt, Purging
 
 _SHOWN: Final = 20
 _COLUMNS: Final = ("purge_id", "at", "records", "state")
@@ -52,7 +52,7 @@ async def purge(
         )
     if any(not words.strip() for words in text or []):
         raise ValidationError("--text needs words to look for; nothing was searched.", code="usage")
-    from agent_memory.care.privacy import Purging
+    from agent_memory.care.privacy.purge import Purging
 
     purging = Purging(run.service)
     if verify:
@@ -83,7 +83,7 @@ async def _run_plan(run: AgentContext, purging: "Purging", plan: "PurgePlan") ->
 
 async def _purge_secrets(run: AgentContext, purging: "Purging", *, yes: bool) -> None:
     """Show records with secrets, and purge them after a yes."""
-    from agent_memory.care.privacy import find_stored_secrets
+    from agent_memory.care.privacy.purge_survey import find_stored_secrets
 
     assert run.service.folder is not None  # Purging refuses servers
     records = await asyncio.to_thread(find_stored_secrets, run.service.folder)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.care.agents import AgentSummary
-    from agent_memory.care.checks import Check, Finding
+    from agent_memory.care.checks.codes import Check, Finding
     from agent_memory.cli.screen import OutputScreen
     from agent_memory.memory import Status
     from agent_memory.models import Memory, MemorySearchResult, Surroundings, Trace

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
-from agent_memory.care.account_page import describe_account
+from agent_memory.care.inventory import describe_account
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.screen import OutputScreen

@@ -17,14 +17,9 @@ from agent_memory.models.record import view_fields
 from agent_memory.settings import build_settings
 
 if TYPE_CHECKING:
-    from agent_memory.care.tidying import (
-        AppliedRun,
-        LifecycleSettings,
-        RestoredRun,
-        Tidying,
-        TidyingPlan,
-        TidySuggestion,
-    )
+    from agent_memory.care.tidying.cleanup_rules import LifecycleSettings
+    from agent_memory.care.tidying.suggestions import TidyingPlan, TidySuggestion
+    from agent_memory.care.tidying.tidy_runs import AppliedRun, RestoredRun, Tidying
 
 _COLUMNS: Final = ("id", "action", "importance", "why", "content")
 _RUN_COLUMNS: Final = ("id", "timestamp", "state", "said")
@@ -65,7 +60,7 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
             "--apply, --undo and --runs exclude each other; a RUN goes with --undo, --delete with --apply.",
             code="usage",
         )
-    from agent_memory.care.tidying import Tidying
+    from agent_memory.care.tidying.tidy_runs import Tidying
 
     async with open_archive(run) as archive:
         tidying = Tidying(archive, _rules(rules))
@@ -89,7 +84,7 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
     """
     if path is None:
         return None
-    from agent_memory.care.tidying import LifecycleSettings
+    from agent_memory.care.tidying.cleanup_rules import LifecycleSettings
 
     rules = _read(path)
     section = rules.get("lifecycle", rules) if isinstance(rules, dict) else rules

@@ -15,7 +15,7 @@ from agent_memory.care.agents import (
     summary_of,
     sweep_agents,
 )
-from agent_memory.care.backups import copy_agent
+from agent_memory.care.backups.restoration import copy_agent
 from agent_memory.cli.backup import lacks_journal
 from agent_memory.cli.command_groups import QUIET, complete_agent
 from agent_memory.cli.options import Yes, choose_agent

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from agent_memory.care.account import HeldRecord, get_page_name, list_held_records, write_account
+from agent_memory.care.account import PAGES, HeldRecord, list_held_records, write_account
 from agent_memory.care.archive_records import TIDY_RUN
 from agent_memory.cli.export import open_replacement, write_all
 from agent_memory.cli.formats import decode
@@ -172,7 +172,8 @@ def _check_record(
     Raises:
         ValidationError: It is missing, or a text differs.
     """
-    if name := get_page_name(record.kind):
+    if record.kind in PAGES:
+        name, _ = PAGES[record.kind]
         if name not in pages:
             pages[name] = (place / name).read_text("utf-8")
         if f"## {record.id}" not in pages[name]:

@@ -12,7 +12,9 @@ import pydantic
 from pydantic import Field
 
 from agent_memory.care.importance import ENTRY_TYPES, get_entry_type, importance_of
-from agent_memory.care.tidying import CleanupRules, LifecycleSettings, TidyBudget, Tidying, TidyingPlan
+from agent_memory.care.tidying.cleanup_rules import CleanupRules, LifecycleSettings
+from agent_memory.care.tidying.suggestions import TidyBudget, TidyingPlan
+from agent_memory.care.tidying.tidy_runs import Tidying
 from agent_memory.compat.leonidas_entries import get_record_id
 from agent_memory.compat.leonidas_records import MAX_RESULTS, EntryRecords
 from agent_memory.errors import ConfigurationError, ValidationError

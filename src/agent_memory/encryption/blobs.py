@@ -21,17 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption.keys import data_key, get_key_file, key_for
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import (
-    make_private_folder,
-    opened,
-    read_file,
-    remove_leftovers,
-    replace_file,
-    sync_file,
-    sync_folder,
-    translated,
-    unlock_and_close,
-)
+from agent_memory.files import atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -83,10 +73,10 @@ class AgentBlobs:
         if not texts:
             yield []
             return
-        make_private_folder(self.folder)
-        with self._held(fcntl.LOCK_SH), translated(self.folder, "write to"):
+        atomic.make_private_folder(self.folder)
+        with self._held(fcntl.LOCK_SH), atomic.translated(self.folder, "write to"):
             names = [self._write(text.encode()) for text in texts]
-            sync_folder(self.folder)
+            atomic.sync_folder(self.folder)
             yield names
 
     @contextlib.contextmanager
@@ -94,7 +84,7 @@ class AgentBlobs:
         """Keep all texts from being swept during the block.
 
         Raises:
-            StorageError: The folder cannot be opened.
+            StorageError: The folder cannot be atomic.opened.
         """
         with self._held(fcntl.LOCK_SH) if self.folder.is_dir() else contextlib.nullcontext():
             yield
@@ -110,14 +100,14 @@ class AgentBlobs:
         Raises:
             StorageError: A text could not be written.
         """
-        make_private_folder(self.folder)
+        atomic.make_private_folder(self.folder)
         with self._held(fcntl.LOCK_SH):
-            with translated(self.folder, "write to"):
+            with atomic.translated(self.folder, "write to"):
                 for text in texts:
                     self._write(text)
                 for name, content in files:
-                    replace_file(self.folder / name, content, durable=True)
-                sync_folder(self.folder)
+                    atomic.replace_file(self.folder / name, content, durable=True)
+                atomic.sync_folder(self.folder)
             yield
 
     def recode(self) -> None:
@@ -129,7 +119,7 @@ class AgentBlobs:
         key = data_key(self._agent)
         is_plain = key_for(self._agent) is None
         for name in sorted(self.names()):
-            content = read_file(self.folder / name)
+            content = atomic.read_file(self.folder / name)
             try:
                 text = key.decrypt_file(name, content)
             except ValueError:
@@ -148,7 +138,7 @@ class AgentBlobs:
         if not _NAME.fullmatch(name):
             raise _build_missing_error(name, self.folder)
         try:
-            with translated(self.folder / name, "read"):
+            with atomic.translated(self.folder / name, "read"):
                 content = self._read_content(name)
         except StorageError as error:
             if isinstance(error.__cause__, FileNotFoundError):
@@ -201,8 +191,8 @@ class AgentBlobs:
         """
         if not self.folder.is_dir():
             return SweepResult()
-        with self._held(fcntl.LOCK_EX), translated(self.folder, "sweep"):
-            remove_leftovers(self.folder)
+        with self._held(fcntl.LOCK_EX), atomic.translated(self.folder, "sweep"):
+            atomic.remove_leftovers(self.folder)
             unused = {name: size for name, size in self.names().items() if _is_old(self.folder / name, older_than)}
             for file in files() if unused else ():
                 for name in (list_names or find_names)(file):
@@ -211,7 +201,7 @@ class AgentBlobs:
             for name in unused:
                 (self.folder / name).unlink(missing_ok=True)
             if unused:
-                sync_folder(self.folder)
+                atomic.sync_folder(self.folder)
         return SweepResult(len(unused), sum(unused.values()))
 
     def _write(self, content: bytes) -> str:
@@ -220,22 +210,22 @@ class AgentBlobs:
         with contextlib.suppress(OSError):
             if _has_content(path, content, key):
                 os.utime(path)
-                with opened(path, os.O_RDONLY) as descriptor:
-                    sync_file(descriptor)  # its writer may have died before
+                with atomic.opened(path, os.O_RDONLY) as descriptor:
+                    atomic.sync_file(descriptor)  # its writer may have died before
                 return name
-        replace_file(path, content if key is None else key.encrypt_file(path.name, content), durable=True)
+        atomic.replace_file(path, content if key is None else key.encrypt_file(path.name, content), durable=True)
         return name
 
     def _read_content(self, name: str) -> bytes | None:
         """Return a text in UTF-8; None if its file cannot be decrypted."""
         if get_key_file(self._agent) is None:
-            return read_file(self.folder / name)
+            return atomic.read_file(self.folder / name)
         key = data_key(self._agent)
         hashed = _hash_name(key, name)
         try:
-            content = read_file(self.folder / hashed)
+            content = atomic.read_file(self.folder / hashed)
         except FileNotFoundError:  # encryption is in progress
-            return read_file(self.folder / name)
+            return atomic.read_file(self.folder / name)
         try:
             return key.decrypt_file(hashed, content)
         except ValueError:
@@ -243,14 +233,14 @@ class AgentBlobs:
 
     @contextlib.contextmanager
     def _held(self, operation: int) -> Iterator[None]:
-        with translated(self.folder, "open"):
+        with atomic.translated(self.folder, "open"):
             descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             with contextlib.suppress(OSError):  # without locks, only the age protects a text
                 fcntl.flock(descriptor, operation)
             yield
         finally:
-            unlock_and_close(descriptor)
+            atomic.unlock_and_close(descriptor)
 
 
 def get_name(content: bytes) -> str:
@@ -292,9 +282,9 @@ def _hash_name(key: DataKey, name: str) -> str:
 
 def _has_content(path: Path, content: bytes, key: DataKey | None) -> bool:
     if key is None:
-        return path.lstat().st_size == len(content) and read_file(path) == content
+        return path.lstat().st_size == len(content) and atomic.read_file(path) == content
     try:
-        return key.decrypt_file(path.name, read_file(path)) == content
+        return key.decrypt_file(path.name, atomic.read_file(path)) == content
     except ValueError:
         return False
 

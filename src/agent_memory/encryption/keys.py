@@ -19,14 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.encryption.cipher import KEY_BYTES, DataKey, bound, build_cipher, decrypt_bound, encrypt_bound
 from agent_memory.encryption.person import COST, PersonKey, person_key
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.atomic import (
-    make_private_folder,
-    read_file,
-    read_signature,
-    replace_file,
-    sync_folder,
-    translated,
-)
+from agent_memory.files import atomic
 from agent_memory.files.concerns import Concern
 from agent_memory.files.exchange import move_if_free
 from agent_memory.files.names import ENCRYPTION, may_be_journal
@@ -82,7 +75,7 @@ def get_key_file(folder: Path) -> KeyFile | None:
     Raises:
         StorageError: `key_file`: it exists and cannot be used.
     """
-    looked = read_signature(folder / ENCRYPTION)
+    looked = atomic.read_signature(folder / ENCRYPTION)
     with _KEYS.lock:
         cached = _KEYS.files.get(folder)
         if cached is not None and cached[0] == looked:
@@ -208,7 +201,7 @@ def _should_encrypt(folder: Path) -> bool:
 def _create_key_file(folder: Path) -> None:
     person = person_key(get_key_source(folder))
     person.check_strength()
-    make_private_folder(folder)
+    atomic.make_private_folder(folder)
     file, data = KeyFile.fresh(folder.name, person, "encrypted")
     file.begin(folder)
     add_key(folder, data)
@@ -293,8 +286,8 @@ class KeyFile:
         Raises:
             StorageError: The earlier file is in place.
         """
-        with translated(folder / ENCRYPTION, "write"):
-            replace_file(folder / ENCRYPTION, self.encode(), durable=True)
+        with atomic.translated(folder / ENCRYPTION, "write"):
+            atomic.replace_file(folder / ENCRYPTION, self.encode(), durable=True)
 
     def begin(self, folder: Path) -> None:
         """Write the file, synced, unless another process was faster.
@@ -303,11 +296,11 @@ class KeyFile:
             StorageError: It could not be written.
         """
         new = folder / f".{ENCRYPTION}.{os.urandom(4).hex()}.tmp"
-        with translated(folder / ENCRYPTION, "write"):
-            replace_file(new, self.encode(), durable=True)
+        with atomic.translated(folder / ENCRYPTION, "write"):
+            atomic.replace_file(new, self.encode(), durable=True)
             if not move_if_free(new, folder / ENCRYPTION):
                 new.unlink()
-            sync_folder(folder)
+            atomic.sync_folder(folder)
 
     @staticmethod
     def remove(folder: Path) -> None:
@@ -316,9 +309,9 @@ class KeyFile:
         Raises:
             StorageError: It could not be removed.
         """
-        with translated(folder / ENCRYPTION, "remove"):
+        with atomic.translated(folder / ENCRYPTION, "remove"):
             (folder / ENCRYPTION).unlink(missing_ok=True)
-            sync_folder(folder)
+            atomic.sync_folder(folder)
 
     @classmethod
     def read(cls, folder: Path) -> KeyFile | None:
@@ -329,7 +322,7 @@ class KeyFile:
         """
         path = folder / ENCRYPTION
         try:
-            content = read_file(path)
+            content = atomic.read_file(path)
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.backups import create_backup
+from agent_memory.care.backups.backup_writer import create_backup
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
 from benchmarks.backups.benchmark import BackupReport, check_moment, fill, run

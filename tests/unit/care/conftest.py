@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.care.archive import Archive
-from agent_memory.care.tidying import LifecycleSettings, Tidying
+from agent_memory.care.tidying.cleanup_rules import LifecycleSettings
+from agent_memory.care.tidying.tidy_runs import Tidying
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings

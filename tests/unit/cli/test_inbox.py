@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.privacy import opened_inbox
 from agent_memory.memory import open_service
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.models import Observation
 from agent_memory.settings import ServiceSettings
 from tests.unit.cli.conftest import document

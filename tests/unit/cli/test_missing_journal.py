@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.backups import create_backup, restore_backup
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.journal.journal import check_all_present

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.privacy import opened_inbox
 from agent_memory.cli import inbox
 from agent_memory.memory import open_service
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.models import Candidate, Observation
 from agent_memory.settings import ServiceSettings
 from tests.unit.cli.conftest import document

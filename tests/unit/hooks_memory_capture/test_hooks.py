@@ -9,10 +9,10 @@ import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.capture import Extractor
-from agent_memory.care.privacy import opened_inbox
 from agent_memory.errors import StorageError
 from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.integrations.amplifier.hooks.capture_recorder import CaptureRecorder
+from agent_memory.memory.inbox_access import opened_inbox
 from amplifier_module_hooks_memory_capture.session_mount import STATISTICS_CAPABILITY, mount
 from tests.support import plan
 

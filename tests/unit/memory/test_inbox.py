@@ -9,11 +9,12 @@ import pytest
 
 from agent_memory.care.checks.codes import Severity
 from agent_memory.care.checks.examination import examine_agent
-from agent_memory.care.privacy import Inbox, Purging
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import PurgeList
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.features import attach_withdrawals
+from agent_memory.memory.inbox import Inbox
 from agent_memory.memory.inbox_access import has_journal
 from agent_memory.models import CANDIDATE, Candidate, Observation, Source
 from agent_memory.settings import ServiceSettings

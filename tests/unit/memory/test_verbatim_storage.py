@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.care.account import list_held_records
-from agent_memory.care.privacy import Purging
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.care.privacy.purge_survey import find_stored_secrets
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import folder_of

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.privacy import Inbox
 from agent_memory.memory import MemoryService
 from agent_memory.memory.features import WaitingNotes
+from agent_memory.memory.inbox import Inbox
 from agent_memory.memory.views import view_brief_hit
 from agent_memory.models import HIT_KINDS, Observation, Source
 from agent_memory.settings import ServiceSettings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.checks import examine
+from agent_memory.care.checks.examination import examine
 from agent_memory.embeddings import EmbeddingService
 from agent_memory.index import DenseIndex, RankingSettings
 from agent_memory.journal import Change, Journal

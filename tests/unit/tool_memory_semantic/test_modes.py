@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.privacy import opened_inbox
 from agent_memory.integrations.amplifier import MemorySession
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.models import Observation, Source
 from tests.support import plan
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.privacy import Inbox
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service
+from agent_memory.memory.inbox import Inbox
 from agent_memory.models import CATEGORIES, Observation, Source
 from agent_memory.settings import ServiceSettings
 from tests.support import plan

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.privacy import encrypt
+from agent_memory.care.privacy.file_encryption import encrypt
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.files.layout import folder_of
 from agent_memory.web.page_view import PageSession

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.backups.backup_list import list_backups
-from agent_memory.care.backups.backup_reader import BackupArchive, opened_backup
+from agent_memory.care.backups.backup_reader import BackupArchive, list_backups, opened_backup
 from agent_memory.care.backups.manifest import PURGES
 from agent_memory.encryption.blobs import replace_names
 from agent_memory.errors import AgentMemoryError, StorageError

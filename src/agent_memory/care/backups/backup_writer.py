@@ -31,19 +31,7 @@ from agent_memory.care.backups.manifest import (
 )
 from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.atomic import (
-    PRIVATE_FILE,
-    claim,
-    iter_blocks,
-    make_private_folder,
-    open_private,
-    read_file,
-    remove_leftovers,
-    sync_file,
-    sync_folder,
-    translated,
-    unlock_and_close,
-)
+from agent_memory.files import atomic
 from agent_memory.files.exchange import move_if_free
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION, SCRATCHPAD
@@ -125,9 +113,9 @@ def open_cut(folder: AgentFolder) -> Iterator[list[JournalEnd]]:
     with contextlib.ExitStack() as opened:
         opened.enter_context(AgentBlobs(folder).prevent_sweep())
         cut: list[JournalEnd] = []
-        with translated(folder.path, "back up"):
+        with atomic.translated(folder.path, "back up"):
             for journal in folder.journals():
-                descriptor = open_private(journal, os.O_RDONLY)
+                descriptor = atomic.open_private(journal, os.O_RDONLY)
                 opened.callback(os.close, descriptor)
                 cut.append(JournalEnd(journal.name, descriptor, _find_line_end(descriptor)))
         if not cut:
@@ -150,25 +138,25 @@ def write_backup(
         place: Folder of the backup; that of all backups if omitted.
     """
     place = place or folder_of_backups(folder.path.parent)
-    make_private_folder(place)
-    remove_leftovers(place)
+    atomic.make_private_folder(place)
+    atomic.remove_leftovers(place)
     name = build_name(folder.agent_id, moment, reason)
     temporary = place / f".{name}.{secrets.token_hex(4)}.tmp"
-    with translated(place / name, "write"):
-        descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    with atomic.translated(place / name, "write"):
+        descriptor = atomic.open_private(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
-            claim(descriptor)
+            atomic.claim(descriptor)
             with os.fdopen(descriptor, "w+b", closefd=False) as file:
                 manifest = _write(file, folder, cut, reason, moment)
-            sync_file(descriptor)
+            atomic.sync_file(descriptor)
             check_written(temporary, manifest)
             path = _put(temporary, place / name)
-            sync_folder(place)
+            atomic.sync_folder(place)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         finally:
-            unlock_and_close(descriptor)
+            atomic.unlock_and_close(descriptor)
         return Backup(path, path.stat().st_size, manifest)
 
 
@@ -180,7 +168,7 @@ def _write(
         journals = []
         for name, descriptor, end in cut:
             tally = LineTally()
-            _add(archive, name, moment, _count_lines(iter_blocks(descriptor, 0, end, _BLOCK), tally), end)
+            _add(archive, name, moment, _count_lines(atomic.iter_blocks(descriptor, 0, end, _BLOCK), tally), end)
             if tally.size != end:
                 raise StorageError(f"{name} became shorter while it was read: another program cut it. No backup.")
             journals.append(describe_journal(name, tally))
@@ -229,7 +217,7 @@ def _copy_file(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment:
     path = folder.path / name
     if path.is_symlink() or not path.is_file():
         return None
-    content = read_file(path)
+    content = atomic.read_file(path)
     _add(archive, name, moment, iter([content]), len(content))
     return BackupFile(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
 
@@ -237,7 +225,7 @@ def _copy_file(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment:
 def _add(archive: zipfile.ZipFile, name: str, moment: datetime, blocks: Iterator[bytes], size: int = 0) -> None:
     member = zipfile.ZipInfo(name, moment.timetuple()[:6])
     member.compress_type = zipfile.ZIP_DEFLATED
-    member.external_attr = PRIVATE_FILE << 16
+    member.external_attr = atomic.PRIVATE_FILE << 16
     with archive.open(member, "w", force_zip64=size > zipfile.ZIP64_LIMIT // 2) as target:
         for block in blocks:
             target.write(block)

@@ -14,6 +14,7 @@ import contextlib
 import os
 import shutil
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -29,21 +30,13 @@ from agent_memory.care.backups.backup_reader import (
     verify_open,
 )
 from agent_memory.care.backups.backup_writer import Backup, create_backup, open_cut, write_backup
-from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
-from agent_memory.care.encrypted_files import remove_views
+from agent_memory.care.backups.manifest import BEFORE_RESTORE, PURGES, is_long_text, is_page
+from agent_memory.care.encrypted_files import recode, remove_views
 from agent_memory.encryption import AgentBlobs, DataKey, KeyFile, get_encryption_state, key_for
 from agent_memory.encryption.blobs import find_names, get_name
-from agent_memory.encryption.keys import unwrap_key_file
+from agent_memory.encryption.keys import add_key, unwrap_key_file
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import (
-    PRIVATE_FILE,
-    PRIVATE_FOLDER,
-    make_private_folder,
-    open_private,
-    opened,
-    translated,
-    write_all,
-)
+from agent_memory.files import atomic
 from agent_memory.files.entries import get_path_type, locks_keep_readers_out
 from agent_memory.files.exchange import open_staging, settle_files
 from agent_memory.files.layout import AgentFolder, folder_of
@@ -64,12 +57,15 @@ from agent_memory.journal.format import (
 )
 from agent_memory.models import Clock, utc_now
 from agent_memory.settings import PERSON_SECONDS
+from agent_memory.store.change_log import sweep_blobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from agent_memory.care.backups.manifest import BackupFile, BackupJournal, BackupManifest
+    from agent_memory.encryption import DataKey
+
 
 _LARGEST: Final = 2**53 - 1
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL
@@ -169,7 +165,7 @@ def restore_backup(
         admission = admission or barring(root, {archive.manifest.agent_id, folder.agent_id})
         if new is not None:
             created = new_folder(new, root)
-            make_private_folder(created.path.parent)
+            atomic.make_private_folder(created.path.parent)
             return RestoredBackup(_create_agent(archive, created, admission), archive.manifest, None)
         rewrite_returned(folder.journals())
         return _replace(archive, folder, clock, admission)
@@ -177,10 +173,10 @@ def restore_backup(
 
 def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admission: AdmissionFilter) -> RestoredBackup:
     with contextlib.ExitStack() as ending:
-        with translated(folder.path, "restore into"):
+        with atomic.translated(folder.path, "restore into"):
             staged = ending.enter_context(open_staging(folder.path))
         coding = find_coding(archive, folder)
-        with translated(folder.path, "restore into"):
+        with atomic.translated(folder.path, "restore into"):
             headers = _unpack(archive, staged, admission, coding)
             if coding.key_file is not None and get_encryption_state(folder.path) is None:
                 _write(staged / ENCRYPTION, coding.key_file)
@@ -195,7 +191,7 @@ def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admissio
         before = None
         if present:
             before = write_backup(folder, ending.enter_context(open_cut(folder)), BEFORE_RESTORE, clock())
-        with translated(folder.path, "restore into"):
+        with atomic.translated(folder.path, "restore into"):
             _number(staged, headers, before)
             _write(staged / AGENT, encode_states(folder.path, build_states(staged, _count_records(archive))))
         settle_files(folder.path, staged)
@@ -208,7 +204,10 @@ def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admissio
 @contextlib.contextmanager
 def _journal_lock(journal: Path) -> Iterator[None]:
     """Lock the journal itself; the lock of its folder may be deleted."""
-    with translated(journal, "lock"), file_lock(journal, lambda: open_private(journal, os.O_RDWR), PERSON_SECONDS):
+    with (
+        atomic.translated(journal, "lock"),
+        file_lock(journal, lambda: atomic.open_private(journal, os.O_RDWR), PERSON_SECONDS),
+    ):
         yield
 
 
@@ -248,7 +247,7 @@ def _unpack(
     pages = [file for file in archive.manifest.files if is_page(file.name)]
     contents = {page.name: admission.page(_read_content(archive, page)) for page in pages}
     if contents:
-        (staged / TOPICS).mkdir(mode=PRIVATE_FOLDER)
+        (staged / TOPICS).mkdir(mode=atomic.PRIVATE_FOLDER)
     for name, content in contents.items():
         if content is not None and (name != f"{TOPICS}/{PAGE_INDEX}" or None not in contents.values()):
             _write(staged / name, content)
@@ -261,10 +260,10 @@ def _unpack_journal(
     lines = iter_lines(archive.blocks(journal))
     begun, rest = _parse_header(next(lines, b""))
     header = coding.header(begun)
-    with opened(place, _NEW) as descriptor:
-        write_all(descriptor, _pad_header(header))
+    with atomic.opened(place, _NEW) as descriptor:
+        atomic.write_all(descriptor, _pad_header(header))
         for line in chain([rest] if rest else [], lines):
-            write_all(descriptor, coding.line(line, judge, is_encrypted=begun.key is not None))
+            atomic.write_all(descriptor, coding.line(line, judge, is_encrypted=begun.key is not None))
     tally = tally_journal(place)
     if len(tally.damaged) > journal.damaged:
         raise build_damaged_error(
@@ -274,8 +273,8 @@ def _unpack_journal(
 
 
 def _write(place: Path, content: bytes) -> None:
-    with opened(place, _NEW) as descriptor:
-        write_all(descriptor, content)
+    with atomic.opened(place, _NEW) as descriptor:
+        atomic.write_all(descriptor, content)
 
 
 def _parse_header(begun: bytes) -> tuple[Header, bytes]:
@@ -319,7 +318,7 @@ def _number(staged: Path, begun: dict[str, tuple[Header, int]], before: Backup |
             parent = old.generation or None
         fresh = Header.fresh(last, parent, purged, key=header.key)
         header = replace(fresh, format=header.format, min_reader=header.min_reader)
-        with opened(staged / name, os.O_WRONLY) as descriptor:
+        with atomic.opened(staged / name, os.O_WRONLY) as descriptor:
             os.pwrite(descriptor, _pad_header(header), 0)
 
 
@@ -361,7 +360,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
         StorageError: The new agent was not created.
     """
     created = new_folder(name, storage_root)
-    with translated(created.path, "copy an agent to"), open_hidden_folder(created.path.parent) as hidden:
+    with atomic.translated(created.path, "copy an agent to"), open_hidden_folder(created.path.parent) as hidden:
         made = create_backup(folder, place=hidden)
         with opened_backup(made.path) as archive:
             return _create_agent(archive, created, EVERYTHING, folder)
@@ -379,7 +378,7 @@ def _copy_vectors(source: Path, target: Path) -> None:
             contextlib.closing(sqlite3.connect(target)) as new,
         ):
             old.backup(new)
-        target.chmod(PRIVATE_FILE)
+        target.chmod(atomic.PRIVATE_FILE)
     except sqlite3.Error:
         target.unlink(missing_ok=True)
 
@@ -394,7 +393,7 @@ def delete_derived(folder: AgentFolder) -> None:
 
 def _find_present_ids(folder: AgentFolder) -> set[str] | None:
     """Return the IDs of all memories, or None without a journal."""
-    with translated(folder.path, "read"):
+    with atomic.translated(folder.path, "read"):
         journals = folder.journals() if folder.path.is_dir() else []
         if not journals:
             return None
@@ -498,8 +497,8 @@ def check_room(archive: BackupArchive, root: Path) -> None:
     large = [file.name for file in archive.manifest.files if file.size > _MOST_FOLDED]
     if large:
         raise build_damaged_error(archive.path, [f"{large[0]} is longer than any text of ours"])
-    with translated(root, "look at"):
-        make_private_folder(root)
+    with atomic.translated(root, "look at"):
+        atomic.make_private_folder(root)
         free = shutil.disk_usage(root).free
     if archive.manifest.size + _MARGIN > free:
         message = (
@@ -507,3 +506,77 @@ def check_room(archive: BackupArchive, root: Path) -> None:
             "Nothing was changed."
         )
         raise StorageError(message, code="disk_full", recovery="Free some disk space and try again.", path=archive.path)
+
+
+def withdraw(path: Path, root: Path, admission: AdmissionFilter) -> None:
+    """Rewrite a backup in place with only admitted content.
+
+    Moment and name stay the same. The scratchpad is left out, as a restore renders it again.
+
+    Args:
+        path: Path of the backup.
+        root: Folder of all agents, used for unpacking.
+        admission: Filter of the content.
+
+    Raises:
+        ValidationError: It is not a backup.
+        StorageError: It is damaged, or could not be written; it stays as it was.
+    """
+    _rewrite_backup(path, root, admission, lambda folder: sweep_blobs(folder, timedelta(0)))
+
+
+def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: bytes) -> bool:
+    """Rewrite a backup in place, encrypted with the key of its agent.
+
+    Moment and name stay the same. Scratchpad and pages are left out, as a restore renders them again.
+
+    Args:
+        path: Path of the backup.
+        root: Folder of all agents, used for unpacking.
+        key: Key of the agent's files.
+        begun: Content of `encryption.json` while files are encrypted.
+        done: Content of `encryption.json` afterwards.
+
+    Returns:
+        Whether it was plain.
+
+    Raises:
+        ValidationError: It is not a backup.
+        StorageError: It is damaged, or could not be written; it stays as it was.
+    """
+    with opened_backup(path) as archive:
+        if any(file.name == ENCRYPTION for file in archive.manifest.files):
+            return False
+
+    def encrypt_files(unpacked: AgentFolder) -> None:
+        atomic.replace_file(unpacked.path / ENCRYPTION, begun, durable=True)
+        add_key(unpacked.path, key)
+        recode(unpacked)
+        atomic.replace_file(unpacked.path / ENCRYPTION, done, durable=True)
+        unpacked.scratchpad.unlink(missing_ok=True)
+        shutil.rmtree(unpacked.topics, ignore_errors=True)
+
+    _rewrite_backup(path, root, EVERYTHING, encrypt_files)
+    return True
+
+
+def _rewrite_backup(
+    path: Path, root: Path, admission: AdmissionFilter, change: Callable[[AgentFolder], object]
+) -> None:
+    with opened_backup(path) as archive:
+        manifest = archive.manifest
+    with atomic.translated(path, "write"), open_hidden_folder(root) as hidden:
+        folder = restore_backup(path, hidden, admission=admission).folder
+        change(folder)
+        _copy_purges(folder_of(manifest.agent_id, root).path, folder.path)
+        with open_cut(folder) as cut:
+            made = write_backup(folder, cut, manifest.reason, manifest.made_at)
+        made.path.replace(path)
+        atomic.sync_folder(path.parent)
+
+
+def _copy_purges(source: Path, target: Path) -> None:
+    """Copy the complete purge list of an agent with its key."""
+    for name in sorted(PURGES):
+        if (source / name).is_file():
+            atomic.replace_file(target / name, atomic.read_file(source / name), durable=False)

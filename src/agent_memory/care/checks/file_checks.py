@@ -9,7 +9,7 @@ import sqlite3
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.backups import list_backups
+from agent_memory.care.backups.backup_reader import list_backups
 from agent_memory.embeddings.cache import CacheFacts, HashSet, cache_files, get_hash_prefix, inspect_cache
 from agent_memory.encryption import AgentBlobs, get_encryption_state, is_encrypted
 from agent_memory.errors import StorageError, ValidationError

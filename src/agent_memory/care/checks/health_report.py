@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.backups import last_backup
+from agent_memory.care.backups.backup_reader import last_backup
 from agent_memory.care.checks import health_checks
 from agent_memory.care.checks.codes import AgentHealth, Check, Level, by_gravity
 from agent_memory.errors import StorageError

@@ -11,10 +11,10 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from agent_memory.care.journal_inspection import FoldedSize, InspectedLine, JournalInspection, inspect_journal
+from agent_memory.care.journal_inspection import InspectedLine, JournalInspection, count_folded_bytes, inspect_journal
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.cache import get_hash_prefix
-from agent_memory.errors import StorageError, ValidationError
+from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.atomic import read_signature
 from agent_memory.files.names import STAMP
 from agent_memory.files.wording import counted
@@ -184,12 +184,12 @@ class JournalSurvey:
         self.undecided: dict[str, list[str]] = {}
         self.blobs: dict[str, str] = {}
         self.pieces = array("Q")
-        size = reading.file.folded_size(now, GRACE)
+        self.left: int | None = reading.file.fixed_size
+        young = reading.file.find_young(now, GRACE)
         for states, lines in reading.read_batches():
-            self._add_batch(states, lines, size)
+            self._add_batch(states, lines, young)
             for listener in listeners:
                 listener(lines)
-        self.left = size.left
         replacements = [_find_replacements(linked) for linked in self._linked.values()]
         self.replaced = {record_id for of_kind in replacements for record_id in of_kind.map_all(now)}
         self.circles = [circle for of_kind in replacements for circle in of_kind.circles.values()]
@@ -207,8 +207,12 @@ class JournalSurvey:
         """Return the superseded ID of each record with replacements."""
         return {links.id: links.supersedes for linked in self._linked.values() for links in linked.values()}
 
-    def _add_batch(self, states: list[State[Any]], lines: list[InspectedLine], size: FoldedSize) -> None:
-        size.add(lines)
+    def _add_batch(self, states: list[State[Any]], lines: list[InspectedLine], young: int) -> None:
+        try:
+            if self.left is not None:
+                self.left += count_folded_bytes(lines, young, self._reading.file.kinds)
+        except AgentMemoryError:
+            self.left = None
         existing = {record_id for state in states for record_id in (*state.records, *state.table.invalid)}
         invalid = {record_id: reason for state in states for record_id, reason in state.table.invalid.items()}
         self.invalid |= invalid

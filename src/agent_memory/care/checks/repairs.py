@@ -5,13 +5,13 @@ Only files without memories are deleted: temporary files, unfinished builds, unu
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.backups import restore_purges
+from agent_memory.care.backups.admission import restore_purges
 from agent_memory.care.checks.codes import CODES, RepairAction
 from agent_memory.care.checks.examination import examine_agent, examine_case, read_noted_agent
 from agent_memory.care.checks.file_checks import collect_hashes
@@ -35,13 +35,12 @@ from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 from agent_memory.store.shards import Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from agent_memory.models import Record
 
-T = TypeVar("T")
 _ENDLESS_GRACE: Final = timedelta(days=36_500)
 """Longer than any journal: a repair drops no entry for its age."""
 _INDEX_CODES: Final = frozenset({"index_broken", "index_ahead", "index_unused", "index_half_built"})
@@ -134,10 +133,6 @@ def _rewrite_journal(case: JournalCase) -> str:
     moved = get_disk_size(get_rejected_path(case.path)) - rejected
     aside = f"; {format_size(moved)} went to {get_rejected_path(case.path).name}" if moved > 0 else ""
     return f"Made {case.name} sound{aside}. As it was before, it is kept as {copy.name}."
-
-
-def _write_used_versions(case: JournalCase) -> str:
-    return _append_records(case, list(case.journal.load(case.survey.invalid).values()))
 
 
 def _break_circles(case: JournalCase) -> str:
@@ -252,22 +247,24 @@ def _move_vectors(case: JournalCase) -> str:
 
 def _prune_vectors(case: JournalCase) -> str:
     needed = collect_hashes(case)
-    removed = _change_cache(case, lambda cache: cache.prune(needed))
+    with _open_cache(case) as cache:
+        removed = cache.prune(needed)
     return f"Removed {counted(removed, 'vector')} of texts that no record has."
 
 
 def _remove_damaged(case: JournalCase) -> str:
     damaged = inspect_cache(case.folder.vectors).damaged
-    _change_cache(case, lambda cache: cache.forget(damaged))
+    with _open_cache(case) as cache:
+        cache.forget(damaged)
     return f"Removed {counted(len(damaged), 'damaged vector')}; they are computed again when they are wanted."
 
 
-def _change_cache(case: JournalCase, work: Callable[[VectorCache], T]) -> T:
+@contextmanager
+def _open_cache(case: JournalCase) -> Iterator[VectorCache]:
     with closing(VectorCache(case.folder.vectors)) as cache:
-        result = work(cache)
+        yield cache
     if cache.problem:
         raise StorageError(f"Vectors could not be removed: {cache.problem}.")
-    return result
 
 
 def _render_scratchpad(case: JournalCase) -> str:
@@ -291,10 +288,6 @@ def _replace_scratchpad(case: JournalCase) -> str:
 
 def _open_pad(case: JournalCase) -> PadFile:
     return PadFile(case.folder.scratchpad, lambda: case.now)
-
-
-def _restore_purges(case: JournalCase) -> str:
-    return f"Took {PURGED} and {PURGE_KEY} from the backup {restore_purges(case.folder)}."
 
 
 def _move_audit(case: JournalCase) -> str:
@@ -327,9 +320,9 @@ REMEDIES: Final[dict[str, Callable[[JournalCase], str]]] = {
     "rejected_unusable": lambda case: _move_aside(
         get_rejected_path(case.path), case.stamp, f"{case.path.stem}.rejected"
     ),
-    "purges_unusable": _restore_purges,
+    "purges_unusable": lambda case: f"Took {PURGED} and {PURGE_KEY} from the backup {restore_purges(case.folder)}.",
     "journal_lines": _rewrite_journal,
-    "journal_changes": _write_used_versions,
+    "journal_changes": lambda case: _append_records(case, list(case.journal.load(case.survey.invalid).values())),
     "journal_circle": _break_circles,
     "journal_missing": _save_scratchpad,
     "restore_unfinished": _finish_restoring,

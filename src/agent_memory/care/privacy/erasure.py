@@ -9,35 +9,24 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-import time
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.agents import sweep_agents
-from agent_memory.care.backups import AdmissionFilter, delete_derived, list_backups, withdraw
-from agent_memory.care.backups.admission import without_records
-from agent_memory.care.encrypted_files import kept_in, write_kept
+from agent_memory.care.backups.admission import AdmissionFilter, without_records
+from agent_memory.care.backups.backup_reader import list_backups
+from agent_memory.care.backups.restoration import delete_derived, withdraw
+from agent_memory.care.encrypted_files import PAUSE, TRIES, kept_in, put_in_place, write_kept
 from agent_memory.care.privacy.text_search import TextMatcher, among_backups, files_in, packed_in, search_backup
 from agent_memory.encryption import AgentBlobs, data_key
 from agent_memory.encryption.blobs import replace_names
 from agent_memory.encryption.cipher import MAGIC
 from agent_memory.errors import AgentMemoryError, BusyError
+from agent_memory.files import names
 from agent_memory.files.atomic import read_file, replace_file, translated
 from agent_memory.files.entries import names_in
-from agent_memory.files.names import (
-    AGENT,
-    BLOBS,
-    DERIVED,
-    ENCRYPTION,
-    INDEX,
-    KEPT,
-    PURGE_KEY,
-    PURGED,
-    SCRATCHPAD,
-    VECTORS,
-    has_journal_lines,
-)
 from agent_memory.journal import Journal
 from agent_memory.journal.compaction import remove_records
 from agent_memory.journal.format import add_checksum
@@ -52,10 +41,7 @@ if TYPE_CHECKING:
 
     from agent_memory.files.layout import AgentFolder
 
-_TRIES: Final = 50
-_PAUSE: Final = 0.2
-"""Seconds between tries: another process is compacting, which takes some."""
-_LEFT: Final = frozenset({BLOBS, DERIVED, INDEX})
+_LEFT: Final = frozenset({names.BLOBS, names.DERIVED, names.INDEX})
 """Folders whose files are deleted, rebuilt or reported instead of changed."""
 
 
@@ -94,19 +80,19 @@ def erase_backups(
                 done.files.append(f"{backup.path.parent.name}/{backup.path.name}")
 
 
-def erase_texts(folder: AgentFolder, names: Collection[str], hiding: TextHider, done: ErasureResult) -> None:
+def erase_texts(folder: AgentFolder, blob_names: Collection[str], hiding: TextHider, done: ErasureResult) -> None:
     """Rewrite long texts with some of the words under new names.
 
     The old one goes when nothing names it any more, and so does the new one of a process that was killed before that.
 
     Args:
         folder: Folder of the agent.
-        names: Names of the texts in journals.
+        blob_names: Names of the texts in journals.
         hiding: Hides the words and gets the new names.
         done: Results so far.
     """
     blobs = AgentBlobs(folder)
-    for name in sorted(names):
+    for name in sorted(blob_names):
         with done.record_failure(folder.blobs / name):
             text = blobs.read(name)
             if (hidden := hiding.hide(text)) != text:
@@ -125,17 +111,24 @@ def erase_beside(folder: AgentFolder, hiding: TextHider, done: ErasureResult, sp
         done: Results so far, extended here.
         spared: Names of files to leave unchanged.
     """
-    spared_names = {path.name for path in folder.journals()} | {AGENT, PURGED, PURGE_KEY, ENCRYPTION, KEPT, *spared}
+    spared_names = {path.name for path in folder.journals()} | {
+        names.AGENT,
+        names.PURGED,
+        names.PURGE_KEY,
+        names.ENCRYPTION,
+        names.KEPT,
+        *spared,
+    }
     for path in files_in(folder):
         inside = path.relative_to(folder.path)
-        if inside.parts[0] in _LEFT or inside.name in spared_names or inside.name.startswith(VECTORS):
+        if inside.parts[0] in _LEFT or inside.name in spared_names or inside.name.startswith(names.VECTORS):
             continue
         with done.record_failure(path):
             content = read_file(path)
             if (hidden := _hide_file(path, content, hiding)) != content:
                 replace_file(path, hidden, durable=True)
                 done.files.append(inside.parts[0])  # a page is called after what it is about
-    with done.record_failure(folder.path / KEPT):
+    with done.record_failure(folder.path / names.KEPT):
         _erase_pack(folder, hiding, done)
 
 
@@ -155,13 +148,13 @@ def _hide_file(path: Path, content: bytes, hiding: TextHider) -> bytes:
 def _hide_content(name: str, content: bytes, hiding: TextHider) -> bytes:
     lines = [b"" if packed_in(line, hiding.wording) else line for line in content.splitlines(keepends=True)]
     text = b"".join(lines).decode("utf-8", "surrogateescape")
-    text = hiding.without_entries(text) if SCRATCHPAD.partition(".")[0] in name else text
+    text = hiding.without_entries(text) if names.SCRATCHPAD.partition(".")[0] in name else text
     return hiding.hide(text).encode("utf-8", "surrogateescape")
 
 
 def _erase_pack(folder: AgentFolder, hiding: TextHider, done: ErasureResult) -> None:
     """Hide words in the packed files of an encrypted agent."""
-    if not (folder.path / KEPT).exists():
+    if not (folder.path / names.KEPT).exists():
         return
     key = data_key(folder.path)
     packed = kept_in(folder.path, key)
@@ -172,7 +165,7 @@ def _erase_pack(folder: AgentFolder, hiding: TextHider, done: ErasureResult) -> 
         hidden[name] = _hide_content(name.rpartition("/")[2], shorter, hiding)
     if hidden != packed:
         write_kept(folder.path, key, hidden)
-        done.files.append(KEPT)
+        done.files.append(names.KEPT)
 
 
 def note_links(folder: AgentFolder, done: ErasureResult) -> None:
@@ -214,20 +207,20 @@ def erase_derived(folder: AgentFolder, done: ErasureResult, *, vectors: bool) ->
         done: Results so far, extended here.
         vectors: True to delete cached vectors too, which cost most to rebuild.
     """
-    if (folder.path / DERIVED).is_dir():
-        done.files.append(DERIVED)
+    if (folder.path / names.DERIVED).is_dir():
+        done.files.append(names.DERIVED)
     delete_derived(folder)
     swept = sweep_blobs(folder, timedelta(0))
-    done.files += [BLOBS] if swept.count else []
+    done.files += [names.BLOBS] if swept.count else []
     if not folder.vectors.exists():
         return
     with done.record_failure(folder.vectors):
         if vectors:
-            for path in folder.path.glob(f"{VECTORS}*"):
+            for path in folder.path.glob(f"{names.VECTORS}*"):
                 path.unlink()
         else:
             _vacuum(folder.vectors)
-        done.files.append(VECTORS)
+        done.files.append(names.VECTORS)
 
 
 def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
@@ -235,14 +228,11 @@ def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str]
 
     A process may write about a record at the same time.
     """
-    for record_failure in range(_TRIES):
+    open_new = partial(journal.prepare_purge, record_ids, hide, words_alone=words_alone)
+    for rewritten in range(TRIES):
         if not _is_concerned(journal.path, record_ids, hide, words_alone=words_alone):
-            return record_failure > 0
-        try:
-            with journal.prepare_purge(record_ids, hide, words_alone=words_alone) as new:
-                journal.put_in_place(new)
-        except BusyError:
-            time.sleep(_PAUSE)
+            return rewritten > 0
+        put_in_place(journal, open_new)
     raise BusyError(f"{journal.path.name} is being written all the time; it was not purged. Try again.")
 
 
@@ -253,13 +243,13 @@ def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str],
     if new.lines != [add_checksum(entry.raw) for entry in entries]:
         return True
     ids = {record_id.encode("utf-8", "surrogatepass") for record_id in record_ids}
-    aside = (path.parent / name for name in names_in(path.parent) if has_journal_lines(path.name, name))
+    aside = (path.parent / name for name in names_in(path.parent) if names.has_journal_lines(path.name, name))
     return any(count_lines_about(file, ids) for file in aside if not file.is_symlink())
 
 
 def _vacuum(path: Path) -> None:
     """Leave no deleted row in free pages or in the log."""
-    with contextlib.closing(sqlite3.connect(path, timeout=_TRIES * _PAUSE)) as database:
+    with contextlib.closing(sqlite3.connect(path, timeout=TRIES * PAUSE)) as database:
         database.execute("PRAGMA secure_delete = ON")
         database.execute("VACUUM")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

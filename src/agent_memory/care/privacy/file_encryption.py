@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.agents import sweep_agents
-from agent_memory.care.backups import encrypt_backup, list_backups
+from agent_memory.care.backups.backup_reader import list_backups
+from agent_memory.care.backups.restoration import encrypt_backup
 from agent_memory.care.encrypted_files import decrypt_aside, pack, recode, remove_pad, remove_views, unlike, unpack
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.care.privacy.text_search import FileWithWords, find_matches, iter_contents, iter_word_spans

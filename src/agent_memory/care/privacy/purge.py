@@ -20,17 +20,8 @@ import contextlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.care.backups import AdmissionFilter
-from agent_memory.care.privacy.erasure import (
-    ErasureResult,
-    TextHider,
-    erase_backups,
-    erase_beside,
-    erase_derived,
-    erase_journals,
-    erase_texts,
-    note_links,
-)
+from agent_memory.care.backups.admission import AdmissionFilter
+from agent_memory.care.privacy import erasure
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.care.privacy.text_search import FileWithWords, search
 from agent_memory.errors import BusyError, UnsupportedError, ValidationError
@@ -245,15 +236,15 @@ class Purging:
         purged_texts = texts or await asyncio.to_thread(
             lambda: PurgeSurvey(self._folder).said_by(purge.ids, purge.resting)
         )
-        done = ErasureResult()
+        done = erasure.ErasureResult()
         await self._service.pad.notice(caller)  # edits of a person are stored before it is rendered again
         await asyncio.to_thread(self._erase, purge, purged_texts, done)
         await self._service.writer.compact()  # also drops vectors of texts that no record has any more
         self._service.pad.schedule(caller, is_urgent=True)
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)
-        await asyncio.to_thread(erase_beside, self._folder, self._hiding(purge, purged_texts), done)
-        await asyncio.to_thread(note_links, self._folder, done)
+        await asyncio.to_thread(erasure.erase_beside, self._folder, self._hiding(purge, purged_texts), done)
+        await asyncio.to_thread(erasure.note_links, self._folder, done)
         receipt = await asyncio.to_thread(self._receipt, purge, purged_texts, done)
         await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
         await self._service.report(
@@ -269,20 +260,20 @@ class Purging:
         with folder_lock(self._folder.path, PERSON_SECONDS), contextlib.suppress(BusyError):
             PadFile(self._folder.scratchpad, self._clock).look(remove=True)
 
-    def _erase(self, purge: Purge, texts: Collection[str], done: ErasureResult) -> None:
+    def _erase(self, purge: Purge, texts: Collection[str], done: erasure.ErasureResult) -> None:
         self._remove_displaced_pads()
         hiding = self._hiding(purge, texts)
         hide = hiding.hide
         admission = AdmissionFilter(lambda line: self._filter_line(line, purge, hide), hide, purge.ids)
-        erase_backups(self._folder, texts, self.list.get_spans(purge, texts), admission, done)
+        erasure.erase_backups(self._folder, texts, self.list.get_spans(purge, texts), admission, done)
         if self._folder.blobs.is_dir():
-            erase_texts(self._folder, PurgeSurvey(self._folder).long_texts(), hiding, done)
+            erasure.erase_texts(self._folder, PurgeSurvey(self._folder).long_texts(), hiding, done)
         # It is rendered from the journals later: the next session would take erased words for an edit of a person.
-        erase_beside(self._folder, hiding, done, {SCRATCHPAD})
-        erase_journals(self._folder, purge.ids, hide, done)
+        erasure.erase_beside(self._folder, hiding, done, {SCRATCHPAD})
+        erasure.erase_journals(self._folder, purge.ids, hide, done)
 
-    def _hiding(self, purge: Purge, texts: Iterable[str]) -> TextHider:
-        return TextHider(texts, purge.ids, self.list.get_spans(purge, texts))
+    def _hiding(self, purge: Purge, texts: Iterable[str]) -> erasure.TextHider:
+        return erasure.TextHider(texts, purge.ids, self.list.get_spans(purge, texts))
 
     def _filter_line(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
         """Return a line of a backup's journal without purged content."""
@@ -293,10 +284,10 @@ class Purging:
             return line
         return b"".join(remove_records([entry], purge.ids, hide).lines)
 
-    def _erase_derived(self, done: ErasureResult) -> None:
-        erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
+    def _erase_derived(self, done: erasure.ErasureResult) -> None:
+        erasure.erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
 
-    def _receipt(self, purge: Purge, texts: Collection[str], done: ErasureResult) -> PurgeReceipt:
+    def _receipt(self, purge: Purge, texts: Collection[str], done: erasure.ErasureResult) -> PurgeReceipt:
         files = search(self._folder, texts, purge.ids, self.list.get_spans(purge, texts))
         root = self._folder.path.parent
         where = [file.describe(root) for file in files]

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.backups import list_backups
-from agent_memory.care.backups.backup_list import list_backup_files
+from agent_memory.care.backups.backup_reader import list_backup_files, list_backups
 from agent_memory.care.backups.manifest import agent_in, folder_of_backups
 from agent_memory.care.encrypted_files import kept_in
 from agent_memory.encryption import data_key, get_encryption_state

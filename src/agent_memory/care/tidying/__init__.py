@@ -1,18 +1,8 @@
-"""Tidying of a memory on request: propose, apply, undo."""
+"""Tidying of a memory on request: propose, apply, undo.
 
-from agent_memory.care.tidying.cleanup_rules import CleanupRules, LifecycleSettings, RetentionRule
-from agent_memory.care.tidying.suggestions import TidyBudget, TidyingPlan, TidySuggestion
-from agent_memory.care.tidying.tidy_runs import AppliedRun, LeftOut, RestoredRun, Tidying
+A name is imported on first use.
+"""
 
-__all__ = [
-    "AppliedRun",
-    "CleanupRules",
-    "LeftOut",
-    "LifecycleSettings",
-    "RestoredRun",
-    "RetentionRule",
-    "TidyBudget",
-    "TidySuggestion",
-    "Tidying",
-    "TidyingPlan",
-]
+from agent_memory.late import offer as _offer
+
+__getattr__, __dir__ = _offer(__name__)

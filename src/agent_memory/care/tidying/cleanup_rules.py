@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Self
 import pydantic
 from pydantic import Field
 
-from agent_memory.files.wording import counted
-from agent_memory.models import SUSPECT, is_told
 from agent_memory.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from datetime import datetime
 
     from agent_memory.models import Memory
@@ -109,69 +107,3 @@ class LifecycleSettings(Settings):
         default=None,
         description="Memories that one run moves at most; empty: a tenth of all, at least 10 and at most 100.",
     )
-
-
-class MemoryJudge:
-    """Judges memories at one moment.
-
-    Args:
-        current: Memories that no other one replaces.
-        cleanup: Limits of proposals.
-        now: Moment of judging, UTC.
-        importance: Returns the importance of a memory, 0..1.
-    """
-
-    def __init__(self, current: Iterable[Memory], cleanup: CleanupRules, now: datetime, importance: Importance) -> None:
-        self._cleanup, self._now, self._importance = cleanup, now, importance
-        self._linked = {
-            link.id
-            for memory in current
-            if not memory.is_expired(now)
-            for link in memory.links
-            if is_told(link.rel) or link.rel == SUSPECT
-        }
-
-    def importance(self, memory: Memory) -> float:
-        """Return its importance, 0..1."""
-        return self._importance(memory, self._now)
-
-    def is_kept(self, memory: Memory) -> bool:
-        """Return True if a memory stays, whatever its age."""
-        in_pad = memory.promoted_at is not None and (
-            memory.evicted_at is None or memory.evicted_at < memory.promoted_at
-        )
-        waits = any(link.rel == SUSPECT for link in memory.links)
-        return memory.pinned or in_pad or waits or memory.id in self._linked or self.is_important(memory)
-
-    def is_in_use(self, memory: Memory) -> bool:
-        """Return True if a recent access protects it from general rules."""
-        opened = memory.last_accessed
-        return opened is not None and (self._now - opened).days < self._cleanup.keep_used_days
-
-    def is_important(self, memory: Memory) -> bool:
-        """Return True if its stored importance keeps it."""
-        least = self._cleanup.min_importance_threshold
-        return memory.importance is not None and memory.importance >= least
-
-    def is_standing(self, memory: Memory) -> bool:
-        """Return True for a trusted preference, which is used without being opened."""
-        return memory.category == "preference" and memory.trust != "low"
-
-    def age(self, memory: Memory) -> int:
-        """Return days since storing."""
-        return (self._now - memory.timestamp).days
-
-    def count_idle_days(self, memory: Memory) -> int:
-        """Return days since the last access or scratchpad entry."""
-        moments = (memory.timestamp, memory.last_accessed, memory.promoted_at)
-        return (self._now - max(moment for moment in moments if moment is not None)).days
-
-    def why(self, memory: Memory) -> str:
-        """Return the state of a memory for people."""
-        importance = self.importance(memory)
-        unused = counted(self.count_idle_days(memory), "day")
-        return f"not used for {unused}, importance {importance:.2f}, category {memory.category}"
-
-    def weight(self, memory: Memory) -> tuple[bool, float, int, str]:
-        """Return the sort key: untrusted and least important first."""
-        return memory.trust != "low", self.importance(memory), -self.count_idle_days(memory), memory.id

@@ -7,11 +7,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.archive.memory_archive import MemoryChains
-from agent_memory.care.tidying.cleanup_rules import MemoryJudge
 from agent_memory.files.wording import counted
 from agent_memory.language.similarity import differ_in_meaning
-from agent_memory.models import BESIDE, DISTINCT, SUSPECT, TRUST_ORDER, ArchivedMemory
+from agent_memory.models import BESIDE, DISTINCT, SUSPECT, TRUST_ORDER, ArchivedMemory, is_told
 from agent_memory.times import times_in
 
 if TYPE_CHECKING:
@@ -117,6 +115,35 @@ RETENTION: Final = "retention"
 _ORDER: Final = {"expire": 0, "merge": 1, "archive": 2, "delete": 3}
 
 
+class MemoryChains:
+    """Memories and the older ones that they replaced, which move together.
+
+    An older version would count again if the newer one moved alone, and would survive a forget of it.
+
+    Args:
+        memories: All live memories.
+        replaced: ID of the newer memory, by ID of each replaced one.
+    """
+
+    def __init__(self, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
+        self.memories = {memory.id: memory for memory in memories}
+        self.replaced = replaced
+
+    def heads(self) -> list[Memory]:
+        """Return memories that no other one replaces, expired ones too."""
+        return [memory for memory in self.memories.values() if memory.id not in self.replaced]
+
+    def of(self, head: Memory) -> list[Memory]:
+        """Return a memory and all older ones that it replaced, newest first."""
+        chain, older = {head.id: head}, head.supersedes
+        while older is not None and older in self.memories and older not in chain:
+            if self.replaced.get(older) not in chain:
+                break  # it counts, or another memory has replaced it
+            chain[older] = self.memories[older]
+            older = self.memories[older].supersedes
+        return list(chain.values())
+
+
 class SuggestionBuilder:
     """Suggests for one moment.
 
@@ -139,7 +166,14 @@ class SuggestionBuilder:
         self._chains = MemoryChains(memories, replaced)
         self._rules, self._now = settings, now
         self._heads = [head for head in self._chains.heads() if not head.is_item]
-        self._judging = MemoryJudge(self._chains.heads(), settings.cleanup, now, importance)
+        self._importance = importance
+        self._linked = {
+            link.id
+            for memory in self._chains.heads()
+            if not memory.is_expired(now)
+            for link in memory.links
+            if is_told(link.rel) or link.rel == SUSPECT
+        }
 
     def all(self, archived: Sequence[ArchivedMemory]) -> list[TidySuggestion]:
         """Return all suggestions in order, whatever the budget."""
@@ -151,12 +185,12 @@ class SuggestionBuilder:
                     chosen[suggestion.memory.id] = suggestion
                     keeping |= {suggestion.into.id} if suggestion.into is not None else set()
         suggestions = [*chosen.values(), *self._find_surplus(chosen, keeping), *self._find_deletable(archived)]
-        return sorted(suggestions, key=lambda item: (_ORDER[item.action], *self._judging.weight(item.memory)))
+        return sorted(suggestions, key=lambda item: (_ORDER[item.action], *self._weight(item.memory)))
 
     def stays(self, chain: Sequence[Memory], rule: str = "") -> bool:
         """Return True if this rule keeps a memory or an older version."""
-        in_use = rule != RETENTION and any(map(self._judging.is_in_use, chain))
-        return in_use or any(map(self._judging.is_kept, chain))
+        in_use = rule != RETENTION and any(map(self._is_in_use, chain))
+        return in_use or any(map(self._is_kept, chain))
 
     # -- by what ------------------------------------------------------------------------------------------------------
 
@@ -179,16 +213,16 @@ class SuggestionBuilder:
             rule = next((retention for retention in self._rules.retention if retention.fits(head)), None)
             if self.stays(self._chains.of(head), RETENTION if rule is not None else ""):
                 continue
-            unused, importance = self._judging.count_idle_days(head), self._judging.importance(head)
+            unused, importance = self._count_idle_days(head), self._importance(head, self._now)
             if rule is not None:
                 if rule.archive_after_days is not None and unused >= rule.archive_after_days:
                     yield self._suggest(head, "archive", RETENTION, _why_retained(unused, rule))
                 continue
             is_old = (
-                self._judging.age(head) >= cleanup.archive_old_entries_days and unused >= cleanup.delete_unaccessed_days
+                self._count_days(head) >= cleanup.archive_old_entries_days and unused >= cleanup.delete_unaccessed_days
             )
-            if is_old and importance < cleanup.min_importance_threshold and not self._judging.is_standing(head):
-                yield self._suggest(head, "archive", "unused", self._judging.why(head))
+            if is_old and importance < cleanup.min_importance_threshold and not self._is_standing(head):
+                yield self._suggest(head, "archive", "unused", self._why(head))
 
     def _find_surplus(self, chosen: Mapping[str, TidySuggestion], keeping: Collection[str]) -> Iterator[TidySuggestion]:
         most = self._rules.cleanup.max_entries
@@ -200,14 +234,14 @@ class SuggestionBuilder:
             for head in self._heads
             if head.id not in chosen
             and head.id not in keeping
-            and self._judging.count_idle_days(head) >= self._rules.cleanup.delete_unaccessed_days
+            and self._count_idle_days(head) >= self._rules.cleanup.delete_unaccessed_days
             and not self.stays(self._chains.of(head))
             and not any(item.fits(head) and item.archive_after_days is None for item in self._rules.retention)
         ]
-        for head in sorted(may_go, key=self._judging.weight):
+        for head in sorted(may_go, key=self._weight):
             if total <= most:
                 return
-            why = f"there are more than {counted(most, 'memory', 'memories')}; {self._judging.why(head)}"
+            why = f"there are more than {counted(most, 'memory', 'memories')}; {self._why(head)}"
             suggestion = self._suggest(head, "archive", "too_many", why)
             total -= suggestion.size
             yield suggestion
@@ -219,12 +253,12 @@ class SuggestionBuilder:
         for head in chains.heads():
             assert isinstance(head, ArchivedMemory)
             days = (self._now - head.archived_at).days
-            keeps = head.pinned or self._judging.is_important(head) or head.rule == "asked"
-            is_old = min(self._judging.age(head), self._judging.count_idle_days(head)) >= max_age
+            keeps = head.pinned or self._is_important(head) or head.rule == "asked"
+            is_old = min(self._count_days(head), self._count_idle_days(head)) >= max_age
             if is_old and not keeps and days >= max_age - cleanup.archive_old_entries_days:
                 unused, importance = (
-                    counted(self._judging.count_idle_days(head), "day"),
-                    self._judging.importance(head),
+                    counted(self._count_idle_days(head), "day"),
+                    self._importance(head, self._now),
                 )
                 why = f"in the archive for {counted(days, 'day')}, not used for {unused}"
                 yield TidySuggestion("delete", head, why, "old", importance, tuple(chains.of(head)[1:]))
@@ -233,7 +267,50 @@ class SuggestionBuilder:
 
     def _suggest(self, head: Memory, action: str, rule: str, why: str, into: Memory | None = None) -> TidySuggestion:
         older = tuple(self._chains.of(head)[1:])
-        return TidySuggestion(action, head, why, rule, self._judging.importance(head), older, into)  # type: ignore[arg-type]
+        return TidySuggestion(action, head, why, rule, self._importance(head, self._now), older, into)  # type: ignore[arg-type]
+
+    # -- what speaks for a memory ------------------------------------------------------------------------------------
+
+    def _is_kept(self, memory: Memory) -> bool:
+        """Return True if a memory stays, whatever its age."""
+        in_pad = memory.promoted_at is not None and (
+            memory.evicted_at is None or memory.evicted_at < memory.promoted_at
+        )
+        waits = any(link.rel == SUSPECT for link in memory.links)
+        return memory.pinned or in_pad or waits or memory.id in self._linked or self._is_important(memory)
+
+    def _is_in_use(self, memory: Memory) -> bool:
+        """Return True if a recent access protects it from general rules."""
+        opened = memory.last_accessed
+        return opened is not None and (self._now - opened).days < self._rules.cleanup.keep_used_days
+
+    def _is_important(self, memory: Memory) -> bool:
+        """Return True if its stored importance keeps it."""
+        least = self._rules.cleanup.min_importance_threshold
+        return memory.importance is not None and memory.importance >= least
+
+    def _is_standing(self, memory: Memory) -> bool:
+        """Return True for a trusted preference, which is used without being opened."""
+        return memory.category == "preference" and memory.trust != "low"
+
+    def _count_days(self, memory: Memory) -> int:
+        """Return days since storing."""
+        return (self._now - memory.timestamp).days
+
+    def _count_idle_days(self, memory: Memory) -> int:
+        """Return days since the last access or scratchpad entry."""
+        moments = (memory.timestamp, memory.last_accessed, memory.promoted_at)
+        return (self._now - max(moment for moment in moments if moment is not None)).days
+
+    def _why(self, memory: Memory) -> str:
+        """Return the state of a memory for people."""
+        importance = self._importance(memory, self._now)
+        unused = counted(self._count_idle_days(memory), "day")
+        return f"not used for {unused}, importance {importance:.2f}, category {memory.category}"
+
+    def _weight(self, memory: Memory) -> tuple[bool, float, int, str]:
+        """Return the sort key: untrusted and least important first."""
+        return memory.trust != "low", self._importance(memory, self._now), -self._count_idle_days(memory), memory.id
 
 
 def _why_merged(best: Memory, repeat: Memory) -> str:

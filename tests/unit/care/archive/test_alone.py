@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.archive.memory_archive import alone
+from agent_memory.care.archive import alone
 from agent_memory.errors import BusyError
 from agent_memory.files.lock import archive_lock
 

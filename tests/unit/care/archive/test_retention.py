@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.care.archive.archive_hooks import archive_expired
+from agent_memory.care.archive import archive_expired
 
 if TYPE_CHECKING:
     from tests.unit.care.conftest import House

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.backups import create_backup
+from agent_memory.care.backups.backup_writer import create_backup
 from agent_memory.memories import FileStorage
 from agent_memory.settings import ServiceSettings
 from tests.support import memory_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from agent_memory.care.backups import Backup
+    from agent_memory.care.backups.backup_writer import Backup
     from tests.support import FrozenClock
 
 OFF = ServiceSettings(embedder="none")

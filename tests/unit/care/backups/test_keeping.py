@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agent_memory.care.backups import create_backup, last_backup, list_backups, prune_backups, to_prune
+from agent_memory.care.backups.backup_reader import last_backup, list_backups, prune_backups, to_prune
+from agent_memory.care.backups.backup_writer import create_backup
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.backups import backup_reader, verify_backup
-from agent_memory.care.backups.backup_reader import LineTally, iter_lines
+from agent_memory.care.backups import backup_reader
+from agent_memory.care.backups.backup_reader import LineTally, iter_lines, verify_backup
 from agent_memory.errors import StorageError, ValidationError
 from tests.support import raises, sealed_line
 from tests.unit.care.backups.conftest import rewritten
@@ -17,7 +17,7 @@ from tests.unit.care.backups.conftest import rewritten
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.care.backups import Backup
+    from agent_memory.care.backups.backup_writer import Backup
 
 
 def nothing(_: object) -> None:

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.backups import (
-    AdmissionFilter,
-    create_backup,
-    list_backups,
-    preview_restore,
-    restore_backup,
-    verify_backup,
-)
 from agent_memory.care.backups import restoration as restoring
+from agent_memory.care.backups.admission import AdmissionFilter
+from agent_memory.care.backups.backup_reader import list_backups, verify_backup
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import preview_restore, restore_backup
 from agent_memory.errors import BusyError, DiskFullError, StorageError, ValidationError
 from agent_memory.files import exchange
 from agent_memory.files.lock import archive_lock, folder_lock
@@ -28,7 +24,7 @@ from tests.unit.care.backups.conftest import OFF, nothing_of, rewritten, texts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.care.backups import Backup
+    from agent_memory.care.backups.backup_writer import Backup
     from tests.support import FrozenClock
 
 FOUR = {f"Ledger {number} is owned by Kate." for number in range(4)}
@@ -184,7 +180,7 @@ def test_a_full_disk_leaves_what_was_there(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     before = bob.folder.journal.read_bytes()
-    monkeypatch.setattr(restoring, "write_all", full)
+    monkeypatch.setattr(restoring.atomic, "write_all", full)
     with raises(DiskFullError, "disk_full"):
         restore_backup(made.path, root)
     assert bob.folder.journal.read_bytes() == before

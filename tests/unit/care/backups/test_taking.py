@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.backups import backup_writer, create_backup, verify_backup
+from agent_memory.care.backups import backup_writer
+from agent_memory.care.backups.backup_reader import verify_backup
+from agent_memory.care.backups.backup_writer import create_backup
 from agent_memory.errors import DiskFullError, StorageError, ValidationError
 from agent_memory.files.layout import folder_of
 from tests.support import memory_of, raises
@@ -18,7 +20,7 @@ from tests.support import memory_of, raises
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.care.backups import Backup
+    from agent_memory.care.backups.backup_writer import Backup
     from agent_memory.memories import FileStorage
     from tests.support import FrozenClock
 
@@ -94,7 +96,7 @@ def test_a_full_disk_leaves_no_file(bob: FileStorage, clock: FrozenClock, monkey
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(backup_writer, "sync_file", full)
+    monkeypatch.setattr(backup_writer.atomic, "sync_file", full)
     with raises(DiskFullError, "disk_full"):
         create_backup(bob.folder, clock=clock)
     assert list((bob.folder.path.parent / "_backups").iterdir()) == []
@@ -106,7 +108,7 @@ def test_what_is_not_what_was_written_gets_no_name(
     def spoil(descriptor: int) -> None:
         os.pwrite(descriptor, b"\0\0\0\0", 900)
 
-    monkeypatch.setattr(backup_writer, "sync_file", spoil)
+    monkeypatch.setattr(backup_writer.atomic, "sync_file", spoil)
     with pytest.raises((StorageError, ValidationError)):
         create_backup(bob.folder, clock=clock)
     assert list((bob.folder.path.parent / "_backups").iterdir()) == []

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.checks import examination, examine, repair_all
+from agent_memory.care.checks import examination
+from agent_memory.care.checks.examination import examine
+from agent_memory.care.checks.repairs import repair_all
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.care.checks import Finding, RepairAction
+    from agent_memory.care.checks.codes import Finding, RepairAction
 
 
 async def _remember(root: Path) -> None:

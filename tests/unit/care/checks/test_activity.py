@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from agent_memory.care.checks import Check, Level
+from agent_memory.care.checks.codes import Check, Level
 from agent_memory.care.checks.health_checks import check_activity
 from agent_memory.models import to_text
 from agent_memory.settings import HealthSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.care.backups import create_backup
+from agent_memory.care.backups.backup_writer import create_backup
 from agent_memory.care.checks import file_checks as checks_files
 from agent_memory.storage import folder_of
 from tests.support import FrozenClock
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from agent_memory.care.checks import Finding, RepairAction
+    from agent_memory.care.checks.codes import Finding, RepairAction
 
     Found = Callable[[], dict[str, Finding]]
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.checks import Severity, examination, examine
+from agent_memory.care.checks import examination
+from agent_memory.care.checks.codes import Severity
+from agent_memory.care.checks.examination import examine
 from agent_memory.files.entries import get_lock_state
 from tests.support import NOON, resealed
 from tests.unit.care.checks.homes import LIVE, identity, rewrite_json, snapshot
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.care.checks import Finding
+    from agent_memory.care.checks.codes import Finding
 
     Found = Callable[[], dict[str, Finding]]
 

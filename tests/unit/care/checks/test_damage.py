@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.checks import CODES, examine, repair_all
+from agent_memory.care.checks.codes import CODES
+from agent_memory.care.checks.examination import examine
 from agent_memory.care.checks.journal_survey import JournalReading
-from agent_memory.care.checks.repairs import REMEDIES
+from agent_memory.care.checks.repairs import REMEDIES, repair_all
 from agent_memory.journal import Journal
 from agent_memory.journal.format import Header, add_checksum
 from tests.support import NOON, resealed

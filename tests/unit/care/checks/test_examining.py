@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.checks import CODES, Severity, examine, find_salvageable
-from agent_memory.care.checks.journal_survey import JournalReading
+from agent_memory.care.checks.codes import CODES, Severity
+from agent_memory.care.checks.examination import examine
+from agent_memory.care.checks.journal_survey import JournalReading, find_salvageable
 from agent_memory.files.wording import format_size
 from agent_memory.memory.status import ATTENTION, find_concerns
 from agent_memory.models import MEMORY, SUSPECT, Link
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.care.checks import Finding
+    from agent_memory.care.checks.codes import Finding
     from agent_memory.models import Memory
 
     Found = Callable[[], dict[str, Finding]]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.checks import CHECKS, Check, Level, by_gravity, health_checks, worst
+from agent_memory.care.checks import health_checks
+from agent_memory.care.checks.codes import CHECKS, Check, Level, by_gravity, worst
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.pipeline.stages import Backlog
 from agent_memory.settings import HealthSettings

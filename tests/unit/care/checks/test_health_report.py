@@ -6,8 +6,10 @@ from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.care.backups import create_backup
-from agent_memory.care.checks import CHECKS, AgentHealth, Level, health_of, health_report
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.checks import health_report
+from agent_memory.care.checks.codes import CHECKS, AgentHealth, Level
+from agent_memory.care.checks.health_report import health_of
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.settings import HealthSettings

@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agent_memory.care.checks import Level
+from agent_memory.care.checks.codes import Level
 from agent_memory.care.checks.health_checks import check_audit, check_folder
 from agent_memory.files.layout import folder_of
 from agent_memory.models import to_text

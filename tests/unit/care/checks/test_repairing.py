@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.checks import examine, repair_all
 from agent_memory.care.checks import repairs as repair
+from agent_memory.care.checks.examination import examine
 from agent_memory.care.checks.journal_survey import JournalReading
+from agent_memory.care.checks.repairs import repair_all
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.store.lookups import ReplacementIndex
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.care.checks import Finding, RepairAction
+    from agent_memory.care.checks.codes import Finding, RepairAction
 
     Found = Callable[[], dict[str, Finding]]
     Repaired = Callable[[], list[RepairAction]]

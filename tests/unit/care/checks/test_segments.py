@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.checks import examine, repair_all
+from agent_memory.care.checks.examination import examine
+from agent_memory.care.checks.repairs import repair_all
 from agent_memory.index.columns import finish_columns
 from agent_memory.models import MEMORY, utc_now
 from agent_memory.settings import ServiceSettings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.checks import watch
+from agent_memory.care.checks.health_checks import watch
 from agent_memory.memories import FileStorage
 from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from agent_memory.care.archive import Archive
-from agent_memory.care.backups import copy_agent, create_backup, list_backups, restore_backup, verify_backup
-from agent_memory.care.checks import Severity, examine
+from agent_memory.care.backups.backup_reader import list_backups, verify_backup
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import copy_agent, restore_backup
+from agent_memory.care.checks.codes import Severity
+from agent_memory.care.checks.examination import examine
 from agent_memory.care.encrypted_files import kept_in
-from agent_memory.care.privacy import Purging, change_key, decrypt, encrypt
+from agent_memory.care.privacy.file_encryption import change_key, decrypt, encrypt
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.encryption import KeyFile, PersonKey, get_encryption_state
 from agent_memory.encryption.keys import data_key, forget_keys
 from agent_memory.errors import AgentMemoryError, ConfigurationError, StorageError, ValidationError

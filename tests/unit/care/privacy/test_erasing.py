@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.backups import create_backup, restore_backup
-from agent_memory.care.privacy import Purging
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.care.privacy import erasure as erasing
 from agent_memory.care.privacy.erasure import TextHider
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.errors import StorageError
 from agent_memory.journal import Journal
 from agent_memory.knowledge.intake.drafts import ReceivedTurn

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.care.agents import reset_agent
-from agent_memory.care.backups import copy_agent, create_backup, restore_backup
-from agent_memory.care.checks import examine, repair_all
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import copy_agent, restore_backup
+from agent_memory.care.checks.examination import examine
+from agent_memory.care.checks.repairs import repair_all
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import AGENT, PURGE_KEY, PURGED

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.care.archive import Archive
-from agent_memory.care.backups import create_backup, restore_backup, verify_backup
-from agent_memory.care.privacy import Purging
+from agent_memory.care.backups.backup_reader import verify_backup
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.care.privacy.erasure import ErasureResult, TextHider, erase_beside
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.care.privacy.text_search import search
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.layout import AgentFolder, folder_of

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.backups import create_backup, verify_backup
-from agent_memory.care.privacy import Purging
+from agent_memory.care.backups.backup_reader import verify_backup
+from agent_memory.care.backups.backup_writer import create_backup
 from agent_memory.care.privacy.erasure import TextHider
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafts import ReceivedTurn

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.backups import create_backup, restore_backup
-from agent_memory.care.checks import examine
-from agent_memory.care.privacy import Purging
+from agent_memory.care.backups.backup_writer import create_backup
+from agent_memory.care.backups.restoration import restore_backup
+from agent_memory.care.checks.examination import examine
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import PURGE_KEY, PURGED

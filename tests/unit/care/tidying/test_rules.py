@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_memory.care.tidying import CleanupRules, LifecycleSettings, RetentionRule
+from agent_memory.care.tidying.cleanup_rules import CleanupRules, LifecycleSettings, RetentionRule
 from agent_memory.errors import ConfigurationError
 from agent_memory.settings import build_settings
 from tests.rows import check_rows

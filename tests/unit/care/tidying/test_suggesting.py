@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.care.importance import importance_of
-from agent_memory.care.tidying import LifecycleSettings, TidyBudget, TidySuggestion
-from agent_memory.care.tidying.suggestions import SuggestionBuilder, within
+from agent_memory.care.tidying.cleanup_rules import LifecycleSettings
+from agent_memory.care.tidying.suggestions import SuggestionBuilder, TidyBudget, TidySuggestion, within
 from agent_memory.models import SUSPECT, ArchivedMemory, Link, Memory
 from tests.rows import check_rows
 from tests.support import NOON, memory_of

@@ -302,7 +302,7 @@ async def test_the_events_count_and_say_no_words(house: House) -> None:
 
 
 async def test_the_importance_may_be_ones_own(house: House) -> None:
-    from agent_memory.care.tidying import Tidying
+    from agent_memory.care.tidying.tidy_runs import Tidying
 
     await many(house, 2)
     assert (await Tidying(house.archive, importance=lambda *_: 0.9).plan()).suggestions == ()

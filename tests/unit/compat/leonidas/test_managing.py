@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.tidying import Tidying
+from agent_memory.care.tidying.tidy_runs import Tidying
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.lifecycle import ArchivalConfig, CleanupConfig, MemoryEntry, MemoryStore, MemoryStoreConfig
 from agent_memory.memory import Caller

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
-from agent_memory.care.privacy import opened_inbox
 from agent_memory.errors import StorageError
 from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.memory import Caller
 from agent_memory.memory.history import History
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.models import Observation, Source, utc_now
 from amplifier_module_context_memory_scratchpad import mount as mount_context
 from amplifier_module_hooks_memory_capture import mount as mount_capture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.privacy import Purging
+from agent_memory.care.privacy.purge import Purging
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest import digest_tool
 from agent_memory.knowledge.digest.passage_digest import DIGEST, DigestOutcome, PassageDigest, QuotedStatement

@@ -22,9 +22,11 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import archive_lock
 from agent_memory.journal import GRACE
 from agent_memory.memory import NOBODY
+from agent_memory.memory.inbox_access import has_journal, opened_inbox
 from agent_memory.models import (
     ANY_STATE,
     ARCHIVED,
+    CANDIDATE,
     EVERYTHING,
     MEMORY,
     TIDY_RUN,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import Clock, SearchResults
+    from agent_memory.models import Candidate, Clock, SearchResults
 
 _MATCHES: Final = 20
 """Archived memories that are compared with a request to forget."""
@@ -84,35 +86,6 @@ async def open_archive(service: MemoryService) -> AsyncIterator[Archive]:
         yield archive
     finally:
         await archive.close()
-
-
-class MemoryChains:
-    """Memories and the older ones that they replaced, which move together.
-
-    An older version would count again if the newer one moved alone, and would survive a forget of it.
-
-    Args:
-        memories: All live memories.
-        replaced: ID of the newer memory, by ID of each replaced one.
-    """
-
-    def __init__(self, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
-        self.memories = {memory.id: memory for memory in memories}
-        self.replaced = replaced
-
-    def heads(self) -> list[Memory]:
-        """Return memories that no other one replaces, expired ones too."""
-        return [memory for memory in self.memories.values() if memory.id not in self.replaced]
-
-    def of(self, head: Memory) -> list[Memory]:
-        """Return a memory and all older ones that it replaced, newest first."""
-        chain, older = {head.id: head}, head.supersedes
-        while older is not None and older in self.memories and older not in chain:
-            if self.replaced.get(older) not in chain:
-                break  # it counts, or another memory has replaced it
-            chain[older] = self.memories[older]
-            older = self.memories[older].supersedes
-        return list(chain.values())
 
 
 def whole_chains(wanted: Iterable[str], memories: Mapping[str, Memory], *, has_newer: bool = True) -> list[str]:
@@ -521,3 +494,103 @@ async def alone(folder: Path, wait: float) -> AsyncIterator[None]:
 def _release(entered: asyncio.Future[None], locks: contextlib.ExitStack) -> None:
     entered.exception()  # marks an error as retrieved: no caller is left
     locks.close()
+
+
+async def archive_expired(
+    service: MemoryService, project: str, days: int, now: datetime, caller: Caller
+) -> list[ArchivedMemory]:
+    """Archive memories of a project older than `days`, except pinned ones.
+
+    Args:
+        service: Memory of the agent.
+        project: Name of the project, not empty.
+        days: Age in days.
+        now: The present, UTC.
+        caller: Session that gets the events.
+
+    Raises:
+        AgentMemoryError: Memories that were archived before it stay archived.
+    """
+    listed = (await service.storage.browse(Listing("oldest", SearchFilters(project=project)))).records
+    limit = now - timedelta(days=days)
+    expired = [memory.id for memory in listed if memory.timestamp < limit and not memory.pinned]
+    if not expired:
+        return []
+    async with open_archive(service) as archive:
+        return await archive.add(expired, caller.as_person(), why=f"older than {days} days (retain_days of {project})")
+
+
+class ArchiveWithdrawal:
+    """Deletes archived memories that were forgotten or merged into such.
+
+    Args:
+        service: Service of the agent's memory.
+    """
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
+        """Delete archived memories that were forgotten or merged into such."""
+        forgotten = {memory.id for memory, _ in await self._service.storage.forgotten()}.intersection(memory_ids)
+        if not forgotten:
+            return
+        async with open_archive(self._service) as archive:
+            merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]
+            await archive.delete(merged)  # and what was forgotten itself
+
+    async def close(self) -> None:
+        """Close nothing: the archive is open only while memories are deleted."""
+
+
+async def load_chains(service: MemoryService, memory_ids: Collection[str]) -> list[Memory]:
+    """Return archived memories with the older ones that they replaced."""
+    async with open_archive(service) as archive:
+        return await archive.load_chains(memory_ids)
+
+
+async def recall_archived(
+    service: MemoryService, memory_ids: Collection[str], sources: Collection[str], caller: Caller
+) -> list[str]:
+    """Restore archived memories to be changed like live ones; return IDs.
+
+    Args:
+        service: Service of the agent's memory.
+        memory_ids: IDs to restore; unknown ones are ignored.
+        sources: IDs of records; memories that link to one are restored, too.
+        caller: Session that gets events.
+
+    Raises:
+        StorageError: Memories that were restored before it stay restored; none is lost.
+    """
+    async with open_archive(service) as archive:
+        wanted = [
+            memory.id
+            for memory in await archive.everything()
+            if memory.id in memory_ids or any(link.id in sources for link in memory.links)
+        ]
+        return [memory.id for memory in await archive.restore(wanted, caller)] if wanted else []
+
+
+async def find_stored_apart(
+    service: MemoryService, words: str
+) -> tuple[list[ArchivedMemory] | None, list[Candidate] | None]:
+    """Return archived memories and waiting notes that match a request to forget.
+
+    None for a place without a file.
+
+    Args:
+        service: Service of the agent's memory.
+        words: Words of the request.
+
+    Raises:
+        StorageError: The archive or the inbox cannot be read.
+    """
+    archived, waiting = None, None
+    if has_journal(service.agent_id, service.settings, ARCHIVED):
+        async with open_archive(service) as archive:
+            archived = await archive.find_matches(words)
+    if has_journal(service.agent_id, service.settings, CANDIDATE):
+        async with opened_inbox(service) as inbox:
+            waiting = await inbox.find_matches(words)
+    return archived, waiting

@@ -1,0 +1,10 @@
+from agent_memory.care.tidying.cleanup_rules import CleanupRules as CleanupRules
+from agent_memory.care.tidying.cleanup_rules import LifecycleSettings as LifecycleSettings
+from agent_memory.care.tidying.cleanup_rules import RetentionRule as RetentionRule
+from agent_memory.care.tidying.suggestions import TidyBudget as TidyBudget
+from agent_memory.care.tidying.suggestions import TidyingPlan as TidyingPlan
+from agent_memory.care.tidying.suggestions import TidySuggestion as TidySuggestion
+from agent_memory.care.tidying.tidy_runs import AppliedRun as AppliedRun
+from agent_memory.care.tidying.tidy_runs import LeftOut as LeftOut
+from agent_memory.care.tidying.tidy_runs import RestoredRun as RestoredRun
+from agent_memory.care.tidying.tidy_runs import Tidying as Tidying

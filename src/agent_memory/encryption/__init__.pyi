@@ -1,0 +1,13 @@
+from agent_memory.encryption.blobs import AgentBlobs as AgentBlobs
+from agent_memory.encryption.cipher import DataKey as DataKey
+from agent_memory.encryption.keys import KeyFile as KeyFile
+from agent_memory.encryption.keys import State as State
+from agent_memory.encryption.keys import check_encryption as check_encryption
+from agent_memory.encryption.keys import data_key as data_key
+from agent_memory.encryption.keys import get_encryption_state as get_encryption_state
+from agent_memory.encryption.keys import is_encrypted as is_encrypted
+from agent_memory.encryption.keys import key_for as key_for
+from agent_memory.encryption.keys import take_keys_from as take_keys_from
+from agent_memory.encryption.keys import unlock as unlock
+from agent_memory.encryption.person import PersonKey as PersonKey
+from agent_memory.encryption.person import person_key as person_key
