@@ -26,7 +26,7 @@ from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, format_size
 from agent_memory.memory.views import view_whole_hit, view_whole_memory
 from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
-from agent_memory.models.json_fields import view_fields
+from agent_memory.models.record import view_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

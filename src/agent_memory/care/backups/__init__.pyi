@@ -1,11 +1,11 @@
 from agent_memory.care.backups.admission import AdmissionFilter as AdmissionFilter
 from agent_memory.care.backups.admission import restore_purges as restore_purges
 from agent_memory.care.backups.backup_reader import BackupSummary as BackupSummary
+from agent_memory.care.backups.backup_reader import VerifiedBackup as VerifiedBackup
 from agent_memory.care.backups.backup_reader import last_backup as last_backup
 from agent_memory.care.backups.backup_reader import list_backups as list_backups
 from agent_memory.care.backups.backup_reader import prune_backups as prune_backups
 from agent_memory.care.backups.backup_reader import to_prune as to_prune
-from agent_memory.care.backups.backup_reader import VerifiedBackup as VerifiedBackup
 from agent_memory.care.backups.backup_reader import verify_backup as verify_backup
 from agent_memory.care.backups.backup_writer import Backup as Backup
 from agent_memory.care.backups.backup_writer import create_backup as create_backup
@@ -15,7 +15,7 @@ from agent_memory.care.backups.restoration import RestoredBackup as RestoredBack
 from agent_memory.care.backups.restoration import RestorePreview as RestorePreview
 from agent_memory.care.backups.restoration import copy_agent as copy_agent
 from agent_memory.care.backups.restoration import delete_derived as delete_derived
+from agent_memory.care.backups.restoration import encrypt_backup as encrypt_backup
 from agent_memory.care.backups.restoration import preview_restore as preview_restore
 from agent_memory.care.backups.restoration import restore_backup as restore_backup
-from agent_memory.care.backups.restoration import encrypt_backup as encrypt_backup
 from agent_memory.care.backups.restoration import withdraw as withdraw
