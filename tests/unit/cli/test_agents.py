@@ -131,7 +131,7 @@ def test_what_an_interrupted_deletion_or_copying_left_goes_with_the_next_command
         patch.setattr(agents.shutil, "rmtree", killed)
         bob("agents", "delete", "carol", "--yes", code=130)
         with contextlib.suppress(KeyboardInterrupt):
-            patch.setattr(agents, "sync_tree", killed)
+            patch.setattr(agents.atomic, "sync_tree", killed)
             copy_agent(folder_of("bob", root), "dave", root)
     (left,) = root.glob("_deleted-*")
     halves = root.glob("_copy-*")
