@@ -19,11 +19,11 @@ from typing import Final
 from agent_memory.care.archive import Archive
 from agent_memory.care.backups.backup_reader import list_backups, verify_backup
 from agent_memory.care.backups.backup_writer import create_backup
-from agent_memory.care.privacy import go_on_with_purges
 from agent_memory.care.privacy.purge import Purging
 from agent_memory.journal import PurgeList
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
+from agent_memory.memory.features import finish_purges
 from agent_memory.settings import ServiceSettings
 from benchmarks.harness import build_parser, die_at, run_until_killed, tell
 
@@ -66,7 +66,7 @@ async def purge(root: Path, record_id: str) -> None:
 
 async def look(root: Path, others: dict[str, str]) -> list[str]:
     """Open the agent, which goes on; return what is wrong then."""
-    service = await go_on_with_purges(opened(root))
+    service = await finish_purges(opened(root))
     archive = Archive(service)
     known = {memory.id: memory.content for memory in await service.searcher.list_all()}
     known |= {each.id: each.content for each in await archive.everything()}

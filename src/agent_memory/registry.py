@@ -154,9 +154,7 @@ ENGINES: Final = FeaturePackage(
         "migratable": ".vector_storage:MigratableStorage",
     },
 )
-PRIVACY: Final = FeaturePackage(
-    "agent_memory.care.privacy", {"unfinished": ":go_on_with_purges", "purging": ".purge:Purging"}
-)
+PRIVACY: Final = FeaturePackage("agent_memory.care.privacy", {"purging": ".purge:Purging"})
 HEALTH: Final = FeaturePackage("agent_memory.care.checks", {"checks": ".health_checks:find_checks"})
 FEATURES: Final = (KNOWLEDGE, ARCHIVE, ENGINES, PRIVACY, HEALTH)
 

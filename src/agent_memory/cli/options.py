@@ -270,14 +270,13 @@ def _format_list(names: list[str]) -> str:
 @contextlib.asynccontextmanager
 async def open_service(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
-    from agent_memory.care.privacy import go_on_with_purges
     from agent_memory.memory import open_service
-    from agent_memory.memory.features import attach_features
+    from agent_memory.memory.features import attach_features, finish_purges
 
     service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))
     attach_features(service)
     try:
-        await go_on_with_purges(service)
+        await finish_purges(service)
         yield service
     finally:
         await service.close()

@@ -1,4 +1,4 @@
-"""Withdrawals and search sources of feature packages, loaded by files."""
+"""Withdrawals, search sources and unfinished work of feature packages, loaded by files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import StorageError
+from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of
+from agent_memory.journal import PurgeList
+from agent_memory.logs import get_logger
 from agent_memory.memory.inbox_access import HeldProposals, has_journal
 from agent_memory.memory.search_sources import SearchSource, WideRequest, build_hit
 from agent_memory.models import CANDIDATE, HitOrigin, sees, utc_now
-from agent_memory.registry import ARCHIVE, KINDS, KNOWLEDGE, RegisteredKind, load_handler
+from agent_memory.registry import ARCHIVE, KINDS, KNOWLEDGE, PRIVACY, RegisteredKind, load_handler
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Candidate, Clock, MemorySearchResult, SearchResults
 
+log = get_logger(__name__)
 _UNCONFIRMED = HitOrigin(is_confirmed=False)
 
 
@@ -41,6 +44,21 @@ def attach_withdrawals(service: MemoryService) -> MemoryService:
         for name, kind in KINDS.items():
             withdrawal = LateWithdrawal(service, kind)
             service.monitor.add_watcher(name, withdrawal.withdraw, withdrawal.close)
+    return service
+
+
+async def finish_purges(service: MemoryService) -> MemoryService:
+    """Finish interrupted purges and return the service; takes microseconds without any.
+
+    What cannot be finished now, such as next to a process that always writes, is logged, reported by `health` and the
+    doctor, and tried again by the next.
+    """
+    folder = service.folder
+    try:
+        if folder is not None and PurgeList(folder.path).list_unfinished() and PRIVACY.is_installed:
+            await PRIVACY.load("purging")(service).finish()
+    except AgentMemoryError as error:
+        log.warning("purge_unfinished", error=error.message, code=error.code)
     return service
 
 

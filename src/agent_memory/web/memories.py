@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.account_page import describe_purge
-from agent_memory.care.archive.archive_hooks import find_stored_apart
+from agent_memory.care.inventory import describe_purge
+from agent_memory.care.archive import find_stored_apart
 from agent_memory.care.change_undo import ChangeUndo
 from agent_memory.care.privacy import Purging
 from agent_memory.errors import ConflictError, UnknownIdError, UnsupportedError, ValidationError

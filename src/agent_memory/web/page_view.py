@@ -19,14 +19,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
-from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import ConfigurationError, StorageError, UnsupportedError, ValidationError
 from agent_memory.files.layout import folder_of, resolve_root
 from agent_memory.files.names import CONSENT
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory.caller import Caller
-from agent_memory.memory.features import attach_features
+from agent_memory.memory.features import attach_features, finish_purges
 from agent_memory.memory.service import MemoryService, open_service
 from agent_memory.models.text import has_steering, one_line, plain, to_json
 from agent_memory.registry import KINDS
@@ -140,7 +139,7 @@ class PageSession:
         async with self._opening:
             if self._service is None:
                 service = attach_features(open_service(self.agent_id, self.settings))
-                await go_on_with_purges(service)
+                await finish_purges(service)
                 self._service = service
             service = self._service
         await service.pad.notice(self.caller)

@@ -11,6 +11,3 @@ from agent_memory.care.privacy.purge_survey import find_stored_secrets as find_s
 from agent_memory.care.privacy.text_search import FileWithWords as FileWithWords
 from agent_memory.memory.inbox import Inbox as Inbox
 from agent_memory.memory.inbox_access import opened_inbox as opened_inbox
-from agent_memory.memory.service import MemoryService as MemoryService
-
-async def go_on_with_purges(service: MemoryService) -> MemoryService: ...

@@ -8,8 +8,7 @@ from agent_memory.encryption import take_keys_from, unlock
 from agent_memory.files.layout import folder_of
 from agent_memory.journal.journal import check_all_present
 from agent_memory.memory import open_service
-from agent_memory.memory.features import attach_features
-from agent_memory.registry import PRIVACY
+from agent_memory.memory.features import attach_features, finish_purges
 
 if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
@@ -21,12 +20,6 @@ __all__ = ["create_service", "finish_purges", "unlock_files"]
 def create_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
     """Return a service with its inbox and feature packages."""
     return attach_features(open_service(agent_id, settings))
-
-
-async def finish_purges(service: MemoryService) -> None:
-    """Finish what a killed process left of a purge."""
-    if PRIVACY.is_installed:
-        await PRIVACY.load("unfinished")(service)
 
 
 def unlock_files(agent_id: str, settings: ServiceSettings) -> None:
