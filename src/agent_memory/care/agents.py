@@ -87,10 +87,9 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
         problem, journals = error.message, [folder.journal]
     with contextlib.suppress(OSError, ValueError):
         used = datetime.fromtimestamp(max(journal.stat().st_mtime for journal in journals), UTC)
-    memories, size = counts.pop(folder.journal.name, 0) - items, get_disk_size(folder.path)
-    if problem:
-        return AgentSummary(folder.agent_id, folder.path, None, size, used, problem, counts)
-    return AgentSummary(folder.agent_id, folder.path, memories, size, used, others=counts, items=items)
+    in_journal, size = counts.pop(folder.journal.name, 0), get_disk_size(folder.path)
+    memories = None if problem else in_journal - items
+    return AgentSummary(folder.agent_id, folder.path, memories, size, used, problem, counts, 0 if problem else items)
 
 
 def _is_item(record: Mapping[str, Any]) -> bool:

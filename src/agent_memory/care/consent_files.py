@@ -35,7 +35,8 @@ def read_consent(root: Path, agent: str | None) -> consent.ConsentState:
 
 def view_consent(state: consent.ConsentState) -> dict[str, Any]:
     """Return a consent as a part of an answer."""
-    project = _project_here()
+    root = find_project_root(Path.cwd())
+    project = "" if root is None else " ".join(root.name.split())
     return {
         "enabled": state.is_enabled,
         "mode": state.get_mode(project=project),
@@ -66,8 +67,3 @@ def write_limit(folder: Path, limit: str) -> None:
         earlier = {key: content[key] for key in keys if isinstance(content, dict) and key in content}
         text = yaml.safe_dump({**LIMITS[limit], **earlier}, allow_unicode=True, sort_keys=False)
         replace_file(path, text.encode(), durable=True)
-
-
-def _project_here() -> str:
-    root = find_project_root(Path.cwd())
-    return "" if root is None else " ".join(root.name.split())

@@ -164,8 +164,7 @@ class SourceLookup:
             UnknownIdError: Nothing is known of this id.
             StorageError: The files cannot be read.
         """
-        kind = self._find_kind(record_id)
-        record, state = (None, "gone") if kind is None else await self._found(kind, record_id)
+        kind, record, state = await self._find(record_id)
         if kind is None or record is None:
             raise UnknownIdError(f"Nothing is known of {quoted(record_id)}.")
         rests = await self._rests_on(record, await self._naming(record))
@@ -201,8 +200,12 @@ class SourceLookup:
             return self._service.storage
         return self._knowledge.of(kind.name)
 
+    async def _find(self, record_id: str) -> tuple[Kind[Any] | None, Record | None, State]:
+        """Return the kind, the last version and the state of a record."""
+        kind = self._find_kind(record_id)
+        return (None, None, "gone") if kind is None else (kind, *await self._found(kind, record_id))
+
     async def _found(self, kind: Kind[Any], record_id: str) -> tuple[Record | None, State]:
-        """Return a record and its state."""
         storage = self._storage(kind)
         record = await storage.get(record_id)
         if record is not None:
@@ -221,12 +224,9 @@ class SourceLookup:
         return versions
 
     async def _step(self, rel: str, record_id: str, depth: int = 1) -> tuple[ProvenanceStep, Record | None]:
-        kind = self._find_kind(record_id)
-        if kind is None:
-            return ProvenanceStep(rel, record_id, depth=depth), None
-        record, state = await self._found(kind, record_id)
-        if record is None:
-            return ProvenanceStep(rel, record_id, kind.name, depth=depth), None
+        kind, record, state = await self._find(record_id)
+        if kind is None or record is None:
+            return ProvenanceStep(rel, record_id, "" if kind is None else kind.name, depth=depth), None
         return _describe_step(rel, record, kind, state, depth), record
 
     async def _naming(self, record: Record) -> list[tuple[str, str]]:

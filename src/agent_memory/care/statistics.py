@@ -100,11 +100,9 @@ class _MemoryCounts:
 
     def add(self, memory: Memory) -> None:
         """Count one."""
-        self.by["category"][memory.category] += 1
-        self.by["trust"][memory.trust] += 1
-        self.by["source"][memory.source.kind] += 1
-        self.by["project"].update([memory.project] if memory.project else [])
-        self.by["group"].update([memory.belongs_to] if memory.belongs_to else [])
+        labels = (memory.category, memory.trust, memory.source.kind, memory.project, memory.belongs_to)
+        for counts, label in zip(self.by.values(), labels, strict=True):
+            counts.update([label] if label else [])
         self.accesses += memory.access_count
         self.never_used += not memory.access_count
         self.stored.append(memory.timestamp)

@@ -96,12 +96,11 @@ async def _forget_named(
     outcome = await run.service.writer.deletion.forget(resolved_ids, run.caller, reason=reason)
     until = None if now else outcome.kept_until
     documents: list[dict[str, Any]] = [
-        {"memory_id": memory.id, "forgotten": True, "older_versions": older[memory.id]} for memory in outcome.memories
+        {"memory_id": memory.id, "forgotten": True, "older_versions": older[memory.id], **_view_until(until)}
+        for memory in outcome.memories
     ]
-    if until is not None:
-        documents = [{**document, "kept_until": until.isoformat()} for document in documents]
-    for key, forgotten in (("talk", outcome.talk), ("statements", outcome.statements)):
-        documents[0] |= {key: [memory.id for memory in forgotten]} if forgotten else {}
+    also = {"talk": [memory.id for memory in outcome.talk], "statements": [memory.id for memory in outcome.statements]}
+    documents[0] |= {key: memory_ids for key, memory_ids in also.items() if memory_ids}
     run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
     for memory in outcome.memories:
         run.screen.show(f"Forgot {memory.id}.")
@@ -113,13 +112,14 @@ async def _forget_named(
                 "that was extracted from it.",
                 style="dim",
             )
-    for description, forgotten in (
-        ("the same words in talk", outcome.talk),
-        ("what an agent made of it", outcome.statements),
-    ):
-        if forgotten:
-            run.screen.show(f"Also forgot {description}: {', '.join(memory.id for memory in forgotten)}.")
+    for key, description in (("talk", "the same words in talk"), ("statements", "what an agent made of it")):
+        if also[key]:
+            run.screen.show(f"Also forgot {description}: {', '.join(also[key])}.")
     return outcome.memories[0].id, until
+
+
+def _view_until(until: datetime | None) -> dict[str, str]:
+    return {} if until is None else {"kept_until": until.isoformat()}
 
 
 async def _confirm(run: AgentContext, memories: list[Memory], *, now: bool) -> None:
@@ -195,7 +195,7 @@ async def forget_matching(
     }
     document |= {"statements": [memory.id for memory in outcome.statements]} if outcome.statements else {}
     document["similar"] = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.similar]
-    run.screen.document(document | ({} if until is None else {"kept_until": until.isoformat()}))
+    run.screen.document(document | _view_until(until))
     for memory in outcome.memories:
         run.screen.show(f"Forgot {memory.id}: {brief(memory.content)}")
     if outcome.older_versions:
@@ -286,7 +286,7 @@ async def forget_all(run: AgentContext, *, reason: str, yes: bool, now: bool) ->
         run.confirm(question, "Nothing was forgotten.", "Forgetting")
     outcome = await run.service.writer.deletion.forget_all(preview, run.caller, reason=reason)
     until = None if now else outcome.kept_until
-    run.screen.document({"forgotten": True, **view, **({} if until is None else {"kept_until": until.isoformat()})})
+    run.screen.document({"forgotten": True, **view, **_view_until(until)})
     run.screen.show(f"Forgot {memories}.")
     return preview.memories[0].id, until
 

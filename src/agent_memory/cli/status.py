@@ -39,9 +39,8 @@ async def status(run: AgentContext) -> None:
     state = await run.service.status()
     folder = folder_of(state.agent_id, run.root)
     background, trouble = await _background(run)
-    background_fields = {"background": [_backlog_fields(stage) for stage in background]} | (
-        {"background_error": trouble} if trouble else {}
-    )
+    background_fields: dict[str, Any] = {"background": [_backlog_fields(stage) for stage in background]}
+    background_fields |= {"background_error": trouble} if trouble else {}
     archived = await count_archived(run)
     put_away: dict[str, Any] = {"archived": archived} if archived else {}
     if waiting := await count_waiting(run.service):
@@ -80,7 +79,8 @@ def _show_background(run: AgentContext, background: "list[Backlog]") -> None:
     for stage in background:
         row(run.screen, "background", _sentence(stage))
         for record in stage.quarantined:
-            row(run.screen, "quarantined", f"{_describe(record)} {run.screen.complete(_hint_retry(record))}")
+            hint = run.screen.complete(f"`agent-memory ingest --retry {record.id}` tries again")
+            row(run.screen, "quarantined", f"{_describe(record)} {hint}")
 
 
 async def _background(run: AgentContext) -> "tuple[list[Backlog], str]":
@@ -149,10 +149,6 @@ def _describe_yes(use: ModelUse, estimate: ModelEstimate, agent_id: str) -> str:
 def _describe(record: "QuarantinedRecord") -> str:
     since = f"since {minute(record.since)}: {record.reason}"
     return f"{record.id} {one_line(record.title)}, {since}; stored, and nothing is derived from it."
-
-
-def _hint_retry(record: "QuarantinedRecord") -> str:
-    return f"`agent-memory ingest --retry {record.id}` tries again"
 
 
 def _sentence(backlog: "Backlog") -> str:

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.files.concerns import Concern
+from agent_memory.models.record import view_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -400,12 +401,8 @@ class AgentHealth:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON for programs."""
-        return {
-            "agent_id": self.agent_id,
-            "folder": None if self.folder is None else str(self.folder),
-            "level": self.level.name.lower(),
-            "checks": [check.as_dict() for check in self.checks],
-        }
+        checks = [check.as_dict() for check in self.checks]
+        return {**view_fields(self, "agent_id", "folder"), "level": self.level.name.lower(), "checks": checks}
 
 
 def worst(levels: Iterable[Level]) -> Level:

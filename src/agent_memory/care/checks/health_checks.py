@@ -20,7 +20,7 @@ from agent_memory.memory.status import ATTENTION, find_concerns
 from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.files.concerns import Concern
     from agent_memory.files.layout import AgentFolder
@@ -230,12 +230,11 @@ def check_backlog(waiting: Sequence[Backlog], settings: HealthSettings, now: dat
 def check_suspects(waiting: int, settings: HealthSettings) -> Check:
     """Check the number of conflicts that wait for a decision."""
     limit = settings.suspects_warning
-    level = compare_limits(waiting, limit, None)
-    if not waiting:
-        return Check("suspects", level, "No pair of memories waits for a decision.", "", waiting, "pairs", limit)
-    sentence = f"{counted(waiting, 'pair')} of memories {'conflicts' if waiting == 1 else 'conflict'}."
-    advice = "`agent-memory conflicts` shows them and settles each."
-    return Check("suspects", level, sentence, advice, waiting, "pairs", limit)
+    sentence, advice = "No pair of memories waits for a decision.", ""
+    if waiting:
+        sentence = f"{counted(waiting, 'pair')} of memories {'conflicts' if waiting == 1 else 'conflict'}."
+        advice = "`agent-memory conflicts` shows them and settles each."
+    return Check("suspects", compare_limits(waiting, limit, None), sentence, advice, waiting, "pairs", limit)
 
 
 def get_quantile(times: Sequence[float]) -> float:
@@ -299,7 +298,11 @@ def check_activity(
         settings: Limits of the levels.
         now: The present, UTC.
     """
-    events = sorted(_parse_events(entries), key=lambda event: event[0])
+    dated = ((moment, entry) for entry in entries if (moment := get_moment(entry)) is not None)
+    events = [
+        (moment, ACTIVITIES.get(str(entry.get("event")), ""), str(entry.get("session_id") or ""))
+        for moment, entry in sorted(dated, key=lambda event: event[0])
+    ]
     by_activity = [_find_burst(what, events, settings, now) for what in dict.fromkeys(ACTIVITIES.values())]
     bursts = [burst for burst in by_activity if burst is not None]
     unusual = [burst for burst in bursts if burst.count > burst.limit]
@@ -321,13 +324,6 @@ def _describe_burst(burst: ActivityBurst) -> str:
     usual = f"on a usual day it is {burst.usual:,.0f}" if burst.usual else "there is no usual day to compare with"
     events = f"{counted(burst.count, 'memory was', 'memories were')} {burst.what} within an hour"
     return f"{events}, from {burst.begin:%Y-%m-%d %H:%M} UTC on; {usual}.{who}"
-
-
-def _parse_events(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[datetime, str, str]]:
-    """Yield moment, activity and session; lines without a moment are skipped."""
-    for entry in entries:
-        if (moment := get_moment(entry)) is not None:
-            yield moment, ACTIVITIES.get(str(entry.get("event")), ""), str(entry.get("session_id") or "")
 
 
 def _find_burst(

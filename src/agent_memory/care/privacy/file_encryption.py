@@ -136,8 +136,7 @@ def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
         BusyError, StorageError: It could not be done, or not completely: a repetition continues.
         ConfigurationError: A package is missing.
     """
-    if get_key_file(folder.path) is None:
-        raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
+    _check_encrypted(folder)
     _check_known(folder)
     key = data_key(folder.path)
     _set_state(folder, "decrypting")
@@ -168,17 +167,19 @@ def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
         ConfigurationError: The new passphrase is too short.
         StorageError: The key is missing or wrong; nothing was changed.
     """
-    if get_key_file(folder.path) is None:
-        raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
+    _check_encrypted(folder)
     person = person_key(new)
     person.check_strength()
     with folder_lock(folder.path, PERSON_SECONDS):
-        file = KeyFile.read(folder.path)
-        if file is None:
-            raise StorageError(f"{ENCRYPTION} is gone; nothing was changed.", code="key_file")
+        file = _read_key_file(folder)
         # Not a key that this process knows already: only who has the present key may change it.
         data = file.unwrap(person_key(get_key_source(folder.path)))
         file.wrapping(data, person).write(folder.path)
+
+
+def _check_encrypted(folder: AgentFolder) -> None:
+    if get_key_file(folder.path) is None:
+        raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
 
 
 def _check_known(folder: AgentFolder) -> None:
@@ -225,15 +226,24 @@ def _begin(folder: AgentFolder) -> DataKey:
 
 def _set_state(folder: AgentFolder, state: State) -> None:
     with folder_lock(folder.path, PERSON_SECONDS):
-        file = KeyFile.read(folder.path)
-        if file is None:
-            raise StorageError(f"{ENCRYPTION} is gone; nothing more was changed.", code="key_file")
+        file = _read_key_file(folder)
         if file.state == state:
             return
         if state == "encrypted" and unlike(folder):
             raise StorageError("A plain journal was put there meanwhile.", code="busy", recovery=_AGAIN)
         person = person_key(get_key_source(folder.path))
         file.wrapping(file.unwrap(person), person, state).write(folder.path)
+
+
+def _read_key_file(folder: AgentFolder) -> KeyFile:
+    """Return the key file, also next to a process that decrypts.
+
+    Raises:
+        StorageError: It was deleted meanwhile.
+    """
+    if (file := KeyFile.read(folder.path)) is None:
+        raise StorageError(f"{ENCRYPTION} is gone; nothing more was changed.", code="key_file")
+    return file
 
 
 def _to_pack(folder: AgentFolder) -> list[Path]:
@@ -245,9 +255,7 @@ def _to_pack(folder: AgentFolder) -> list[Path]:
 
 def _encrypt_backups(folder: AgentFolder, progress: Callable[[str], None]) -> tuple[list[str], list[str]]:
     root, done, failed = folder.path.parent, list[str](), list[str]()
-    file, person = KeyFile.read(folder.path), person_key(get_key_source(folder.path))
-    if file is None:
-        raise StorageError(f"{ENCRYPTION} is gone; no backup was changed.", code="key_file")
+    file, person = _read_key_file(folder), person_key(get_key_source(folder.path))
     key = data_key(folder.path)
     begun, over = (file.wrapping(key, person, state).encode() for state in _WRITTEN)
     sweep_agents(root)  # a process that was killed here left one unpacked

@@ -242,7 +242,8 @@ class Purging:
         await self._service.writer.compact()  # also drops vectors of texts that no record has any more
         self._service.pad.schedule(caller, is_urgent=True)
         await self._service.settle()
-        await asyncio.to_thread(self._erase_derived, done)
+        has_no_vectors = self._service.settings.embedder == "none"
+        await asyncio.to_thread(erasure.erase_derived, self._folder, done, vectors=has_no_vectors)
         await asyncio.to_thread(erasure.erase_beside, self._folder, self._hiding(purge, purged_texts), done)
         await asyncio.to_thread(erasure.note_links, self._folder, done)
         receipt = await asyncio.to_thread(self._receipt, purge, purged_texts, done)
@@ -283,9 +284,6 @@ class Purging:
         except MalformedLineError:
             return line
         return b"".join(remove_records([entry], purge.ids, hide).lines)
-
-    def _erase_derived(self, done: erasure.ErasureResult) -> None:
-        erasure.erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
 
     def _receipt(self, purge: Purge, texts: Collection[str], done: erasure.ErasureResult) -> PurgeReceipt:
         files = search(self._folder, texts, purge.ids, self.list.get_spans(purge, texts))

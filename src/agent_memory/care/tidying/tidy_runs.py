@@ -177,8 +177,9 @@ class Tidying:
                 else:
                     left_out.append(LeftOut(entry.id, _OVER))
         run = await self._archive.runs.update(run.id, {"state": "undone"})
-        counts = {"archived": len(restored), "merged": sum(entry.action == "merge" for entry in moved)}
-        await self._tell(run, "undone", counts, len(undeleted), len(left_out), caller)
+        merged = sum(entry.action == "merge" for entry in moved)
+        counts = {"archived": len(restored), "merged": merged, "deleted": len(undeleted), "left_out": len(left_out)}
+        await self._service.report("memory:tidied", caller, run_id=run.id, outcome="undone", **counts)
         return RestoredRun(run, tuple(restored), tuple(undeleted), tuple(left_out))
 
     async def runs(self) -> list[TidyRun]:
@@ -236,15 +237,9 @@ class Tidying:
         changes = {"state": "done", "said": _summarize(done), "entries": [entry.model_dump() for entry in entries]}
         run = await self._archive.runs.update(run.id, changes)
         deleted, merged = (sum(entry.action == action for entry in entries) for action in ("delete", "merge"))
-        counts = {"archived": len(entries) - deleted, "merged": merged}
-        await self._tell(run, "done", counts, deleted, left_out, caller)
+        counts = {"archived": len(entries) - deleted, "merged": merged, "deleted": deleted, "left_out": left_out}
+        await self._service.report("memory:tidied", caller, run_id=run.id, outcome="done", **counts)
         return run
-
-    async def _tell(
-        self, run: TidyRun, outcome: str, counts: dict[str, int], deleted: int, left_out: int, caller: Caller
-    ) -> None:
-        fields = {"run_id": run.id, "outcome": outcome, **counts, "deleted": deleted, "left_out": left_out}
-        await self._service.report("memory:tidied", caller, **fields)
 
     # -- taking back --------------------------------------------------------------------------------------------------
 
