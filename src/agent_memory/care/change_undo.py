@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.intake.withdrawal import load_withdrawn, undo_version
@@ -40,7 +39,7 @@ class ChangeUndo:
 
     async def show_documents(self) -> None:
         """Make withdrawn documents current whose passages were restored."""
-        async with self._opened_knowledge() as knowledge:
+        async with self._open_knowledge() as knowledge:
             if (knowledge.folder.path / RESOURCE.journal).exists():
                 await show_documents(knowledge, self._service)
 
@@ -53,7 +52,7 @@ class ChangeUndo:
         forgotten = [change.seq for change in changes if change.verb == "forgotten" and _has_document(change)]
         if not versions and not forgotten:
             return {}, {}
-        async with self._opened_knowledge() as knowledge:
+        async with self._open_knowledge() as knowledge:
             records = await knowledge.resources.valid_among([*versions.values()])
             withdrawn = await load_withdrawn(knowledge) if forgotten else {}
         titles = {version: record.title for version, record in records.items()}
@@ -67,7 +66,7 @@ class ChangeUndo:
         is_forgotten = change.verb == "forgotten" and _has_document(change)
         if not version and not is_forgotten:
             return await history.take_back(change, caller)
-        async with self._opened_knowledge() as knowledge:
+        async with self._open_knowledge() as knowledge:
             if version:
                 reason = await undo_version(knowledge, self._service, version, caller)
             elif change.seq in await load_withdrawn(knowledge):
@@ -77,13 +76,8 @@ class ChangeUndo:
         ids = tuple(part.record_id for part in change.parts)
         return UndoneChange(change, () if reason else ids, dict.fromkeys(ids, reason) if reason else {})
 
-    @asynccontextmanager
-    async def _opened_knowledge(self) -> AsyncIterator[Knowledge]:
-        knowledge = Knowledge(self._service.agent_id, self._service.settings)
-        try:
-            yield knowledge
-        finally:
-            await knowledge.close()
+    def _open_knowledge(self) -> Knowledge:
+        return Knowledge(self._service.agent_id, self._service.settings)
 
 
 def find_version(change: MemoryChange) -> str:

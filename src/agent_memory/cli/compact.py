@@ -53,22 +53,16 @@ async def _compact_knowledge(run: AgentContext, grace: timedelta | None) -> None
     """Delete unneeded records and long texts of knowledge from its files."""
     if run.service.settings.backend == "server" or not _has_knowledge(run):
         return
-    knowledge = Knowledge(run.service.agent_id, run.service.settings)
-    try:
+    async with Knowledge(run.service.agent_id, run.service.settings) as knowledge:
         await Pages(knowledge, run.service).catch_up()
         await knowledge.compact(grace)
-    finally:
-        await knowledge.close()
 
 
 async def _finish_withdrawals(run: AgentContext) -> None:
     """Withdraw what a killed session left, while its words are known."""
     if run.service.settings.backend != "server" and _has_knowledge(run):
-        knowledge = Knowledge(run.service.agent_id, run.service.settings)
-        try:
+        async with Knowledge(run.service.agent_id, run.service.settings) as knowledge:
             await PageStage(knowledge, run.service, Pages(knowledge, run.service), run.caller).finish_withdrawals()
-        finally:
-            await knowledge.close()
 
 
 def _has_knowledge(run: AgentContext) -> bool:

@@ -3,8 +3,7 @@
 import asyncio
 import re
 import shlex
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -43,7 +42,7 @@ from agent_memory.models.text import one_line
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _ID: Final = re.compile(r"res-[0-9a-f]{12}")
 _COLUMNS: Final = ("id", "resource_type", "timestamp", "chars", "title")
@@ -151,14 +150,9 @@ async def resources(
             run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 
 
-@asynccontextmanager
-async def open_knowledge(run: AgentContext) -> AsyncIterator[Knowledge]:
-    """Open what the agent was given for the length of the block."""
-    knowledge = Knowledge(run.service.agent_id, run.service.settings)
-    try:
-        yield knowledge
-    finally:
-        await knowledge.close()
+def open_knowledge(run: AgentContext) -> Knowledge:
+    """Return what the agent was given, open for the length of a block."""
+    return Knowledge(run.service.agent_id, run.service.settings)
 
 
 async def get_resource(knowledge: Knowledge, word: str) -> Resource:

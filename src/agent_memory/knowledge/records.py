@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import ConfigurationError
@@ -149,3 +149,11 @@ class Knowledge:
         """Close files and threads. May be called more than once."""
         for storage in self.storages:
             await storage.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the records, closed at the end of the block."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close files and threads."""
+        await self.close()

@@ -87,13 +87,10 @@ async def _hold_decisions(service: MemoryService, caller: Caller) -> None:
 
 async def _ingest_texts(service: MemoryService, agent_id: str, settings: ServiceSettings, caller: Caller) -> None:
     """Ingest a document and a conversation, and build their pages."""
-    knowledge = Knowledge(agent_id, settings)
-    try:
+    async with Knowledge(agent_id, settings) as knowledge:
         ingest = Ingest(knowledge, service.report)
         await ingest.resource(ReceivedDocument(_TEXTS["document"], "Launch of the Merganser"), caller=caller)
         talk = await ingest.conversation("demo-talk", title="Move of the ledger", said_at=utc_now(), caller=caller)
         turns = [ReceivedTurn(text, role, speaker, utc_now()) for role, speaker, text in _TEXTS["turns"]]
         await ingest.turns(turns, conversation=talk.record.id, caller=caller)
         await runner_of(knowledge, service, caller, at_once=True).run()
-    finally:
-        await knowledge.close()

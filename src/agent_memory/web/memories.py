@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.inventory import describe_purge
 from agent_memory.care.archive import find_stored_apart
 from agent_memory.care.change_undo import ChangeUndo
+from agent_memory.care.inventory import describe_purge
 from agent_memory.care.privacy import Purging
 from agent_memory.errors import ConflictError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.wording import counted
@@ -482,10 +482,12 @@ async def _find_candidates(page: PageSession, service: MemoryService, words: str
     candidates = [
         {**view_whole_memory(item.memory), "owner": item.ownership.owner, "match": item.match} for item in found.listed
     ]
-    apart = await find_stored_apart(service, words)
-    archived = [view_whole_memory(item.memory) for item in apart.archived or ()]
-    waiting = [view_candidate(candidate) for candidate in apart.waiting or ()]
-    return {"candidates": candidates, "archived": archived, "waiting": waiting}
+    archived, waiting = await find_stored_apart(service, words)
+    return {
+        "candidates": candidates,
+        "archived": [view_whole_memory(item.memory) for item in archived or ()],
+        "waiting": [view_candidate(candidate) for candidate in waiting or ()],
+    }
 
 
 async def _list_forgotten(service: MemoryService) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import secrets
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -32,7 +32,7 @@ from agent_memory.registry import KINDS
 from agent_memory.web.temporary_files import UploadFolder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from starlette.requests import Request
@@ -145,20 +145,15 @@ class PageSession:
         await service.pad.notice(self.caller)
         return service
 
-    @asynccontextmanager
-    async def open_knowledge(self) -> AsyncIterator[Knowledge]:
-        """Open documents, conversations, pages and entities for the block.
+    def open_knowledge(self) -> Knowledge:
+        """Return documents, conversations, pages and entities, open for a block.
 
         Raises:
             ConfigurationError: The memory is on a server, which has none.
         """
         if self.settings.backend == "server":
             raise ConfigurationError("A server has no documents, pages or entities.", code="needs_files")
-        knowledge = Knowledge(self.agent_id, self.settings)
-        try:
-            yield knowledge
-        finally:
-            await knowledge.close()
+        return Knowledge(self.agent_id, self.settings)
 
     async def warm(self) -> None:
         """Load what the first views and the first search need."""

@@ -88,11 +88,8 @@ async def list_backlog(service: MemoryService) -> list[Backlog]:
     folder = folder_of(service.agent_id, settings.storage_root)
     if not any((folder.path / kind.journal).exists() for kind in (RESOURCE, EPISODE)):
         return []
-    knowledge = Knowledge(service.agent_id, settings)
-    try:
+    async with Knowledge(service.agent_id, settings) as knowledge:
         backlogs = await runner_of(knowledge, service).backlog()
-    finally:
-        await knowledge.close()
     return [backlog for backlog in backlogs if backlog.due or backlog.failed]
 
 
