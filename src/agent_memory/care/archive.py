@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from agent_memory.errors import ConfigurationError, UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
@@ -76,16 +76,6 @@ class ArchiveStats:
     by_rule: dict[str, int]
     by_category: dict[str, int]
     file_bytes: int
-
-
-@contextlib.asynccontextmanager
-async def open_archive(service: MemoryService) -> AsyncIterator[Archive]:
-    """Open the archive of an agent for the block."""
-    archive = Archive(service)
-    try:
-        yield archive
-    finally:
-        await archive.close()
 
 
 def whole_chains(wanted: Iterable[str], memories: Mapping[str, Memory], *, has_newer: bool = True) -> list[str]:
@@ -436,6 +426,14 @@ class Archive:
         await self._archived.close()
         await self.runs.close()
 
+    async def __aenter__(self) -> Self:
+        """Return the archive, closed at the end of the block."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the storages."""
+        await self.close()
+
     async def _drop(self, memory_ids: Iterable[str]) -> list[str]:
         """Move live memories out of the archive."""
         memories = [await self._archived.get(memory_id) for memory_id in memory_ids]
@@ -516,7 +514,7 @@ async def archive_expired(
     expired = [memory.id for memory in listed if memory.timestamp < limit and not memory.pinned]
     if not expired:
         return []
-    async with open_archive(service) as archive:
+    async with Archive(service) as archive:
         return await archive.add(expired, caller.as_person(), why=f"older than {days} days (retain_days of {project})")
 
 
@@ -535,7 +533,7 @@ class ArchiveWithdrawal:
         forgotten = {memory.id for memory, _ in await self._service.storage.forgotten()}.intersection(memory_ids)
         if not forgotten:
             return
-        async with open_archive(self._service) as archive:
+        async with Archive(self._service) as archive:
             merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]
             await archive.delete(merged)  # and what was forgotten itself
 
@@ -545,7 +543,7 @@ class ArchiveWithdrawal:
 
 async def load_chains(service: MemoryService, memory_ids: Collection[str]) -> list[Memory]:
     """Return archived memories with the older ones that they replaced."""
-    async with open_archive(service) as archive:
+    async with Archive(service) as archive:
         return await archive.load_chains(memory_ids)
 
 
@@ -563,7 +561,7 @@ async def recall_archived(
     Raises:
         StorageError: Memories that were restored before it stay restored; none is lost.
     """
-    async with open_archive(service) as archive:
+    async with Archive(service) as archive:
         wanted = [
             memory.id
             for memory in await archive.everything()
@@ -588,7 +586,7 @@ async def find_stored_apart(
     """
     archived, waiting = None, None
     if has_journal(service.agent_id, service.settings, ARCHIVED):
-        async with open_archive(service) as archive:
+        async with Archive(service) as archive:
             archived = await archive.find_matches(words)
     if has_journal(service.agent_id, service.settings, CANDIDATE):
         async with opened_inbox(service) as inbox:

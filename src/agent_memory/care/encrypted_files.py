@@ -206,7 +206,7 @@ def _key_named_in(path: Path) -> str | None:
 
 
 def put_in_place(journal: Journal, open_new: Callable[[], AbstractContextManager[JournalRewrite]]) -> None:
-    """Replace a journal by a new version, also next to processes that write.
+    """Replace a journal by a new version while other processes write.
 
     Raises:
         BusyError: Others wrote all the time; the journal is as it was.

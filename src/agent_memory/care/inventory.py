@@ -1,4 +1,4 @@
-"""Inventory of what is stored: one agent for a security review, or all files of ours."""
+"""Inventory of stored files, for a security review and for leaving."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class JournalInspection:
         return len(self.seqs) - len(set(self.seqs)), back
 
     def find_young(self, now: datetime, grace: timedelta) -> int:
-        """Return the index of the first entry that a compaction leaves as it is."""
+        """Return the index of the first entry that a compaction keeps."""
         young = find_young_position(reversed(self.moments), len(self.moments), now, grace)
         return young if self.stop is None else min(young, self.stop)
 

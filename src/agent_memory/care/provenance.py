@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.care.archive import open_archive
+from agent_memory.care.archive import Archive
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.memory.events import get_moment, read_audit
@@ -212,7 +212,7 @@ class SourceLookup:
             replaced = await storage.replaced_by([record_id])
             return record, "replaced" if replaced else "expired" if record.is_expired(utc_now()) else "here"
         if kind is MEMORY and has_journal(self._service.agent_id, self._service.settings, ARCHIVED):
-            async with open_archive(self._service) as archive:
+            async with Archive(self._service) as archive:
                 if (archived := await archive.get(record_id)) is not None:
                     return archived, "archived"
         versions = [version.record for version in await self._history(kind, record_id) if version.record is not None]

@@ -30,7 +30,6 @@ from agent_memory.models.record import view_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractAsyncContextManager
 
     from agent_memory.care.archive import Archive
     from agent_memory.cli.screen import OutputScreen
@@ -45,11 +44,11 @@ _ArchivedId = Annotated[
 ]
 
 
-def open_archive(run: AgentContext) -> "AbstractAsyncContextManager[Archive]":
-    """Open the archive of the agent for the length of the block."""
+def open_archive(run: AgentContext) -> "Archive":
+    """Return the archive of the agent, open for a block."""
     from agent_memory.care import archive
 
-    return archive.open_archive(run.service)
+    return archive.Archive(run.service)
 
 
 def view_archived(memory: "ArchivedMemory") -> dict[str, Any]:

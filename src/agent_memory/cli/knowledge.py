@@ -151,7 +151,7 @@ async def resources(
 
 
 def open_knowledge(run: AgentContext) -> Knowledge:
-    """Return what the agent was given, open for the length of a block."""
+    """Return documents and conversations of the agent, open for a block."""
     return Knowledge(run.service.agent_id, run.service.settings)
 
 

@@ -239,7 +239,7 @@ def _read_key_file(folder: AgentFolder) -> KeyFile:
     """Return the key file, also next to a process that decrypts.
 
     Raises:
-        StorageError: It was deleted meanwhile.
+        StorageError: Another process deleted it.
     """
     if (file := KeyFile.read(folder.path)) is None:
         raise StorageError(f"{ENCRYPTION} is gone; nothing more was changed.", code="key_file")

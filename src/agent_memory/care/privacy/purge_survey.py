@@ -62,7 +62,7 @@ class _RecordHistory:
         is_title: True if its text is only a title.
         metadata: Last metadata of the record.
         detail: `source.detail` of an item; empty for other records.
-        passages: IDs of the passages of which an agent made this statement.
+        passages: IDs of the passages that an agent made this statement from.
         blobs: Names of long texts that it had.
         made_of: All items that were ever on a page of extracted subjects.
     """
