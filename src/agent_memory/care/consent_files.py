@@ -13,9 +13,7 @@ from agent_memory.memory import consent
 LIMITS: Final[dict[str, dict[str, Any]]] = {
     "off": {"enabled": False},
     "on": {"enabled": True},
-    "autonomous": {"enabled": True, "mode": "autonomous"},
-    "ask": {"enabled": True, "mode": "ask"},
-    "manual": {"enabled": True, "mode": "manual"},
+    **{mode: {"enabled": True, "mode": mode} for mode in ("autonomous", "ask", "manual")},
 }
 
 

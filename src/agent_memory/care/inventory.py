@@ -31,7 +31,6 @@ from agent_memory.settings.installation import installed_version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from agent_memory.care.backups.backup_reader import BackupSummary
     from agent_memory.files.layout import AgentFolder
     from agent_memory.journal.purge_list import Purge
     from agent_memory.memory import MemoryService
@@ -89,11 +88,15 @@ async def describe_account(service: MemoryService, folder: AgentFolder, root: Pa
     status = await service.status()
     embedder = status.embedder
     files = await asyncio.to_thread(_list_files, folder.path)
+    backups = [
+        _describe_file(backup.path, str(backup.path.relative_to(root)), f"backup of {to_text(backup.made_at)}")
+        for backup in list_backups(root, folder.agent_id)
+    ]
     return {
         "agent": folder.agent_id,
         "at": to_text(utc_now()),
         "folder": str(folder.path),
-        "stored": [*files, *(_describe_backup(backup, root) for backup in list_backups(root, folder.agent_id))],
+        "stored": [*files, *backups],
         "readers": {**_describe_readers(files), "encrypted": status.encrypted},
         "network": [*_list_network(), *(["searches: a server"] if status.backend == "server" else [])],
         "shown_to_host": _TEXT_TO_HOST,
@@ -126,10 +129,6 @@ def _describe_file(path: Path, name: str, content: str) -> dict[str, Any]:
 def _hash_file(path: Path) -> str:
     with opened(path, os.O_RDONLY) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _describe_backup(backup: BackupSummary, root: Path) -> dict[str, Any]:
-    return _describe_file(backup.path, str(backup.path.relative_to(root)), f"backup of {to_text(backup.made_at)}")
 
 
 def _describe_readers(files: list[dict[str, Any]]) -> dict[str, Any]:

@@ -220,7 +220,7 @@ async def list_all(place: CommandContext, *, check: Check = False) -> None:
     rows = [_row(summary) for summary in listed]
     place.screen.rows({"folder": str(folder_of_backups(place.root)), "backups": rows}, "backups", _COLUMNS)
     for summary in listed:
-        manifest, size = summary.manifest, f"{format_size(summary.size)}, {_age(summary)}"
+        manifest, size = summary.manifest, f"{format_size(summary.size)}, of {minute(summary.made_at)}"
         content = "" if manifest is None else f"{_held(manifest)}, "
         before = " before a restoring" if manifest is not None and manifest.reason != "asked" else ""
         place.screen.show(f"{summary.path.name}: {content}{size}{before}; {_state(summary)}.")
@@ -242,7 +242,7 @@ async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderTh
     gone = await asyncio.to_thread(lambda: to_prune(listed, utc_now(), keep=keep, older_than=days))
     if gone and not yes:
         for summary in gone:
-            place.screen.note(f"{summary.path.name}: {format_size(summary.size)}, {_age(summary)}")
+            place.screen.note(f"{summary.path.name}: {format_size(summary.size)}, of {minute(summary.made_at)}")
         size = format_size(sum(summary.size for summary in gone))
         place.confirm(f"Remove {counted(len(gone), 'backup')}, {size}, for good?", "Nothing was removed.")
     freed = prune_backups(place.root, gone)
@@ -302,10 +302,6 @@ def _state(summary: BackupSummary) -> str:
     if summary.problem:
         return "damaged"
     return "whole" if summary.is_checked else "not read again"
-
-
-def _age(summary: BackupSummary) -> str:
-    return f"of {minute(summary.made_at)}"
 
 
 class _BackupGroup(ListingGroup):

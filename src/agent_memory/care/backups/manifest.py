@@ -36,8 +36,8 @@ ON_FILE: Final = (
     "file how long it is and which sha256 it has. Unpacked into a folder of its own below ~/.amplifier/memory, these\n"
     "are an agent of that folder's name. Indexes and vectors are not here: they are made anew from the journals.\n"
 )
-_PAGE: Final = re.compile(r"topics/\.?[a-z0-9_-]{1,200}(?:\.[a-z]+(?:-[0-9a-f]+)?)?\.md")
-_BLOB: Final = re.compile(r"blobs/[0-9a-f]{64}")
+PAGE: Final = re.compile(r"topics/\.?[a-z0-9_-]{1,200}(?:\.[a-z]+(?:-[0-9a-f]+)?)?\.md")
+LONG_TEXT: Final = re.compile(r"blobs/[0-9a-f]{64}")
 _SUM: Final = re.compile(r"[0-9a-f]{64}")
 PURGES: Final = frozenset({PURGED, PURGE_KEY})
 _BESIDE: Final = frozenset({SCRATCHPAD, ENCRYPTION}) | PURGES
@@ -182,17 +182,7 @@ def _check(held: BackupFile) -> None:
 
 def is_beside(name: str) -> bool:
     """Return True if backups contain a file of this name, except journals."""
-    return name in _BESIDE or _BLOB.fullmatch(name) is not None or _PAGE.fullmatch(name) is not None
-
-
-def is_long_text(name: str) -> bool:
-    """Return True if a backup's file is a long text."""
-    return _BLOB.fullmatch(name) is not None
-
-
-def is_page(name: str) -> bool:
-    """Return True if a name in a backup belongs to a page."""
-    return _PAGE.fullmatch(name) is not None
+    return name in _BESIDE or LONG_TEXT.fullmatch(name) is not None or PAGE.fullmatch(name) is not None
 
 
 def build_foreign_error(file: Path, why: str) -> ValidationError:

@@ -30,7 +30,7 @@ from agent_memory.care.backups.backup_reader import (
     verify_open,
 )
 from agent_memory.care.backups.backup_writer import Backup, create_backup, open_cut, write_backup
-from agent_memory.care.backups.manifest import BEFORE_RESTORE, PURGES, is_long_text, is_page
+from agent_memory.care.backups.manifest import BEFORE_RESTORE, LONG_TEXT, PAGE, PURGES
 from agent_memory.care.encrypted_files import recode, remove_views
 from agent_memory.encryption import AgentBlobs, DataKey, KeyFile, get_encryption_state, key_for
 from agent_memory.encryption.blobs import find_names, get_name
@@ -218,7 +218,7 @@ def _bring_texts(
 
     Only those that journals still name, where that can be read.
     """
-    held = [file for file in archive.manifest.files if is_long_text(file.name)]
+    held = [file for file in archive.manifest.files if LONG_TEXT.fullmatch(file.name)]
     texts = ((file.name.rpartition("/")[2], _read_content(archive, file)) for file in held)
     if not held:
         return contextlib.nullcontext()
@@ -237,14 +237,14 @@ def _unpack(
     """Write journals and pages to a folder; return headers and last numbers."""
     headers, renamed = {}, dict[str, str]()
     for file in archive.manifest.files if admission.hide is not None and coding.was is None else ():
-        if is_long_text(file.name) and (new := admission.text(old := _read_content(archive, file))) != old:
+        if LONG_TEXT.fullmatch(file.name) and (new := admission.text(old := _read_content(archive, file))) != old:
             renamed[get_name(old)] = get_name(new)
     for journal in archive.manifest.journals:
         judge = partial(admission.line, renamed=renamed)
         headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, judge, coding)
     if coding.now is not None:  # encrypted agents have no page files: pages are rendered on request
         return headers
-    pages = [file for file in archive.manifest.files if is_page(file.name)]
+    pages = [file for file in archive.manifest.files if PAGE.fullmatch(file.name)]
     contents = {page.name: admission.page(_read_content(archive, page)) for page in pages}
     if contents:
         (staged / TOPICS).mkdir(mode=atomic.PRIVATE_FOLDER)

@@ -258,7 +258,7 @@ def _advise_deletion(names: Sequence[str]) -> str:
 
 
 def _check_conflict_copy(case: JournalCase, name: str) -> Concern:
-    copy = case.read_copy(case.folder.path / name)
+    copy = JournalReading(case.folder.path / name, case.folder.agent_id, case.kinds)
     if copy.file.trouble is not None:
         return Concern("conflict_copies", f"The conflict copy {name!r} cannot be read: {copy.file.trouble}.")
     missing = sum(1 for _ in copy.find_missing(case.journal.file))

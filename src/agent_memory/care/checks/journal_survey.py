@@ -321,10 +321,6 @@ class JournalCase:
         if read_signature(self.path) != self._signature:
             self.read_again()
 
-    def read_copy(self, path: Path) -> JournalReading:
-        """Return the content of a copy of this journal."""
-        return JournalReading(path, self.folder.agent_id, self.kinds)
-
     def _compare_segments(self) -> list[SegmentCheck]:
         if self.path != self.folder.journal or numpy_if_there() is None:
             return []

@@ -211,7 +211,8 @@ class Purging:
     def _plan(self, wanted: list[str], older: list[str]) -> PurgePlan:
         survey, named = PurgeSurvey(self._folder), dict.fromkeys([*wanted, *older])
         for record_id in wanted:
-            if record_id not in survey and not self.list.names(record_id) and not self._find_elsewhere(record_id):
+            is_known = record_id in survey or self.list.names(record_id)
+            if not is_known and not search(self._folder, (), [record_id], PurgedSpans()):  # as of backups alone
                 check_transition("purge", None, quoted(record_id), self._folder.agent_id)
         same: dict[str, None] = {}
         while True:
@@ -221,10 +222,6 @@ class Purging:
             if not (more := survey.saying(texts, ids)):
                 return PurgePlan(ids, texts, tuple(same), tuple(sorted(resting)))
             same |= dict.fromkeys(sorted(more))
-
-    def _find_elsewhere(self, record_id: str) -> list[FileWithWords]:
-        """Return the files, such as backups, that alone have a record still."""
-        return search(self._folder, (), [record_id], PurgedSpans())
 
     def _begin(self, plan: PurgePlan) -> Purge:
         with folder_lock(self._folder.path, PERSON_SECONDS):

@@ -231,12 +231,9 @@ class PurgeSurvey:
                 retold_id
                 for source in history.sources(FROM)
                 for retold_id in self._linked[source]
-                if self._is_retold(retold_id)
+                if self._known[retold_id].kind in _RETOLD
             }
         return near_ids & self._known.keys()
-
-    def _is_retold(self, record_id: str) -> bool:
-        return self._known[record_id].kind in _RETOLD
 
     def _rests(self, record_id: str, gone: Collection[str]) -> bool:
         history = self._known[record_id]
