@@ -16,7 +16,7 @@ def document() -> str:
     lines = [
         "# Events",
         "",
-        "Generated from `memory/events.py` and `workspace/toolset/session_toolset.py` by `make docs`.",
+        "Generated from `memory/events.json` and `workspace/toolset/session_toolset.py` by `make docs`.",
         "",
         "Events go through the session's hook registry, on the channel `observability.events`. No payload has the text",
         "of a memory or a query. *Audited* events are also kept in the agent's `events.jsonl`: IDs and kinds only.",

@@ -352,7 +352,7 @@ def describe_said_day(record: Record, text: str) -> str:
 
     If only the time of the record's file is known, the day is marked as that.
     """
-    from agent_memory.times import describe_saying  # reads dates
+    from agent_memory.times.date_mentions import describe_saying  # reads dates
 
     said_day = describe_saying(text, record.said_at)
     if not said_day or FILE_TIME not in record.metadata:

@@ -3,17 +3,6 @@
 Pure: no file, no network, no verification.
 """
 
-from agent_memory.redaction.findings import Redaction, Redactor
-from agent_memory.redaction.redactor import SecretRedactor
-from agent_memory.redaction.values import quoted, redact_label, redact_path, redact_value, shortened
+from agent_memory.late import offer as _offer
 
-__all__ = [
-    "Redaction",
-    "Redactor",
-    "SecretRedactor",
-    "quoted",
-    "redact_label",
-    "redact_path",
-    "redact_value",
-    "shortened",
-]
+__getattr__, __dir__ = _offer(__name__)

@@ -1,21 +1,5 @@
 """Times in texts, seen from the moment of saying or asking."""
 
-from agent_memory.times.date_mentions import (
-    QuestionPeriods,
-    TimeMention,
-    describe_saying,
-    named_periods,
-    read_periods,
-    times_in,
-)
-from agent_memory.times.days import Period
+from agent_memory.late import offer as _offer
 
-__all__ = [
-    "Period",
-    "QuestionPeriods",
-    "TimeMention",
-    "describe_saying",
-    "named_periods",
-    "read_periods",
-    "times_in",
-]
+__getattr__, __dir__ = _offer(__name__)
