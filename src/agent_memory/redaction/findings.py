@@ -202,3 +202,16 @@ LITERALS: Final = LiteralIndex()
 """Of texts as they are."""
 LOWERED_LITERALS: Final = LiteralIndex()
 """Of texts in lower case, letter by letter."""
+
+
+TRAILING: Final = ".,;:)]}>\"'`\\\u3001。\uff0c\uff1b\uff1a\uff09」』”»*_"
+
+
+def value_in(match: re.Match[str]) -> tuple[str, int]:
+    """Return the last group of a match and its place.
+
+    A `bare` value loses the sign that ends a sentence.
+    """
+    group = match.lastgroup or 0
+    value: str = match[group]
+    return value.rstrip(TRAILING) if group == "bare" else value, match.start(group)

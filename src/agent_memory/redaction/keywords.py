@@ -15,9 +15,11 @@ from agent_memory.redaction.findings import (
     LOWERED_LITERALS,
     MARKER,
     MARKER_PREFIX,
+    TRAILING,
     SecretFinding,
     iter_matches,
     lower_letters,
+    value_in,
 )
 from agent_memory.redaction.shapes import (
     UUID,
@@ -322,7 +324,6 @@ _SHORT: Final = 5
 _MIN_TOKEN: Final = 8
 _MIN_PHRASE, _LONG_PHRASE, _MAX_PHRASE = 2, 4, 10
 """Plain words of a pass phrase; from the second figure on few sentences about passwords look like one."""
-TRAILING: Final = ".,;:)]}>\"'`\\\u3001。\uff0c\uff1b\uff1a\uff09」』”»*_"
 _CODE_VALUE: Final = re.compile(r"#?(?=[A-Za-z-]{0,12}\d)[A-Za-z0-9]{2,12}(?:[- ][A-Za-z0-9]{2,12}){0,7}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
 _IDENTIFIER: Final = re.compile(r"[a-z]{2,16}(?:[_-](?:[a-z]{2,16}|\d{1,4}|[a-z]\d{0,3})){1,8}")
@@ -344,16 +345,6 @@ _SMALL: Final = frozenset(_DATA["small"])
 _PREDICATES: Final = frozenset(_DATA["predicates"])
 """Words that are described about passwords."""
 _PREDICATE_ENDINGS: Final = re.compile(rf"(?i).*(?:{'|'.join(_DATA['predicate_endings'])})")
-
-
-def value_in(match: re.Match[str]) -> tuple[str, int]:
-    """Return the last group of a match and its place.
-
-    A `bare` value loses the sign that ends a sentence.
-    """
-    group = match.lastgroup or 0
-    value: str = match[group]
-    return value.rstrip(TRAILING) if group == "bare" else value, match.start(group)
 
 
 def is_worth(value: str) -> bool:

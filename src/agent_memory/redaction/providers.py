@@ -9,7 +9,7 @@ scripts.gitleaks`; a rule is compiled when one of its keywords occurs first. `pa
 - `anywhere`: the text holds one of `starts`, a match need not;
 - `line_breaks`: how many line breaks a match may hold, 0 by default;
 - `pattern`: linear; its group `s`, `t` or `u`, if any, is the secret;
-- `if_random`: the beginning is shared with identifiers, so the secret must look generated.
+- `check`: name of a check that a match has to pass.
 """
 
 from __future__ import annotations
@@ -30,42 +30,86 @@ from agent_memory.redaction.findings import (
     iter_digit_matches,
     iter_matches,
     lower_letters,
+    value_in,
 )
 from agent_memory.redaction.shapes import entropy, is_placeholder, looks_random, looks_random_alone, passes_luhn
 from agent_memory.redaction.unlabelled import is_identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
-class _ProviderForm(NamedTuple):
-    """One entry of the file, searched in lines around its `starts`."""
+class SecretForm(NamedTuple):
+    """One form of secrets, an entry of a file.
+
+    Attributes:
+        kind: Kind that the marker names.
+        starts: Literals, in lower case if the pattern ignores case.
+        pattern: Regular expression whose last group, if any, is the secret.
+        line_breaks: Most line breaks of a match; None to search the whole text.
+        ignores_case: True if the pattern ignores case.
+        check: Returns True if a match counts.
+        least: Fewest characters of a secret.
+    """
 
     kind: str
     starts: tuple[str, ...]
     pattern: re.Pattern[str]
-    if_random: bool
     line_breaks: int | None
     ignores_case: bool
+    check: Callable[[re.Match[str]], bool]
+    least: int
 
 
-def _read_form(form: Mapping[str, Any]) -> _ProviderForm:
+def read_forms(
+    entries: Iterable[Mapping[str, Any]], checks: Mapping[str, Callable[[re.Match[str]], bool]], least: int = 1
+) -> tuple[SecretForm, ...]:
+    """Return the forms of a file.
+
+    Args:
+        entries: Entries of the file.
+        checks: Functions by the names that entries have as `check`.
+        least: Fewest characters of a secret.
+    """
+    return tuple(_read_form(entry, checks, least) for entry in entries)
+
+
+def _read_form(
+    entry: Mapping[str, Any], checks: Mapping[str, Callable[[re.Match[str]], bool]], least: int
+) -> SecretForm:
     """Return a form, with lower-case starts if its pattern ignores case."""
-    pattern = re.compile(form["pattern"])
+    pattern = re.compile(entry["pattern"])
     ignores_case = bool(pattern.flags & re.IGNORECASE)
-    starts = dict.fromkeys(start.lower() if ignores_case else start for start in form["starts"])
-    line_breaks = None if form.get("anywhere") else form.get("line_breaks", 0)
-    return _ProviderForm(form["kind"], tuple(starts), pattern, form.get("if_random", False), line_breaks, ignores_case)
+    starts = tuple(dict.fromkeys(start.lower() if ignores_case else start for start in entry["starts"]))
+    (LOWERED_LITERALS if ignores_case else LITERALS).add(starts)
+    line_breaks = None if entry.get("anywhere") else entry.get("line_breaks", 0)
+    check = checks[entry["check"]] if "check" in entry else lambda _: True
+    return SecretForm(entry["kind"], starts, pattern, line_breaks, ignores_case, check, least)
 
 
-FORMS: Final = tuple(_read_form(form) for form in load_patterns("agent_memory.redaction", "providers")["forms"])
-_FORMS_BY_START: Final[dict[str, list[int]]] = {}
-_FORMS_BY_LOWERED_START: Final[dict[str, list[int]]] = {}
-for _number, _form in enumerate(FORMS):
-    for _start in _form.starts:
-        (_FORMS_BY_LOWERED_START if _form.ignores_case else _FORMS_BY_START).setdefault(_start, []).append(_number)
-LITERALS.add(_FORMS_BY_START)
-LOWERED_LITERALS.add(_FORMS_BY_LOWERED_START)
+def find_by_forms(forms: Iterable[SecretForm], text: str, lowered: str) -> Iterator[SecretFinding]:
+    """Yield the secrets of some forms.
+
+    Args:
+        forms: Forms to search, in order.
+        text: Text to search in.
+        lowered: The text in lower case, letter by letter.
+    """
+    present = {True: LOWERED_LITERALS.find(lowered), False: LITERALS.find(text)}
+    for form in forms:
+        if present[form.ignores_case].isdisjoint(form.starts):
+            continue
+        if form.line_breaks is None:
+            matches = form.pattern.finditer(text)
+        else:
+            searched = lowered if form.ignores_case else text
+            matches = iter_matches(form.pattern, form.starts, text, searched, form.line_breaks)
+        for match in matches:
+            value, first = value_in(match)
+            if len(value) >= form.least and not is_placeholder(value) and form.check(match):
+                yield SecretFinding(first, first + len(value), form.kind)
+
+
 _FIELD_NAMES: Final = frozenset(("pass", "passwd", "password", "pwd", "secret"))
 """Placeholders of a password in the address of a manual."""
 _CARD: Final = re.compile(r"(?<![\w./-])\d(?:[ -]?\d){12,18}(?![\w-])")
@@ -82,6 +126,13 @@ _COUNTED: Final = re.compile(
 _CARD_GROUPS: Final = re.compile(r"[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}|3[47]\d{2}([ -])\d{6}\2\d{5}")
 _IBAN: Final = re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])")
 _LONG_TOKEN: Final = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_-]{32,512}+={0,2}(?![\w+/=-])")
+FORMS: Final = read_forms(
+    load_patterns("agent_memory.redaction", "providers")["forms"],
+    {
+        "random": lambda match: looks_random(value_in(match)[0]),
+        "no_field_name": lambda match: value_in(match)[0].lower() not in _FIELD_NAMES,
+    },
+)
 _KEY_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d")
 _KEY_END: Final = re.compile(r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----|Private-MAC: ?[0-9a-f]{1,80}")
 _KEY_LINE: Final = re.compile(
@@ -92,23 +143,7 @@ _KEY_LINE: Final = re.compile(
 def find_provider_secrets(text: str) -> Iterator[SecretFinding]:
     """Yield every secret in `text` that is recognized by its own form."""
     yield from _find_private_keys(text)
-    lowered = lower_letters(text)
-    present, lowered_present = LITERALS.find(text), LOWERED_LITERALS.find(lowered)
-    numbers = {number for start in present for number in _FORMS_BY_START[start]}
-    numbers.update(number for start in lowered_present for number in _FORMS_BY_LOWERED_START.get(start, ()))
-    for form in map(FORMS.__getitem__, sorted(numbers)):
-        searched = lowered if form.ignores_case else text
-        if form.line_breaks is None:
-            matches = form.pattern.finditer(text)
-        else:
-            matches = iter_matches(form.pattern, form.starts, text, searched, form.line_breaks)
-        for match in matches:
-            group = match.lastgroup or 0
-            if form.kind == "connection-password" and match[group].lower() in _FIELD_NAMES:
-                continue
-            if is_placeholder(match[group]) or (form.if_random and not looks_random(match[group])):
-                continue
-            yield SecretFinding(*match.span(group), form.kind)
+    yield from find_by_forms(FORMS, text, lower_letters(text))
     yield from _find_numbers(text)
 
 

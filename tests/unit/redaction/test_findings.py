@@ -81,12 +81,9 @@ def test_spans_that_overlap_are_merged() -> None:
 
 def list_searches() -> Iterator[tuple[re.Pattern[str], Iterable[str], int, bool]]:
     """Yield each pattern that is searched around literals, and whether they are sought in lower case."""
-    for form in providers.FORMS:
+    for form in (*providers.FORMS, *contexts.FIRST_FORMS, *contexts.LAST_FORMS):
         if form.line_breaks is not None:
             yield form.pattern, form.starts, form.line_breaks, form.ignores_case
-    for rule in (*contexts.FIRST_RULES, *contexts.LAST_RULES):
-        if rule.line_breaks is not None:
-            yield rule.pattern, rule.stems, rule.line_breaks, True
     for _, stem, pattern in keywords.WORDS:
         yield pattern, (stem,), keywords.LINE_BREAKS, True
     yield contexts.CODES, contexts.STEMS, 0, True
