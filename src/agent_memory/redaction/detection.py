@@ -11,6 +11,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.language.languages import load_patterns
 from agent_memory.redaction.contexts import find_by_context, find_numbers, is_pair
 from agent_memory.redaction.encodings import NEAR, iter_decoded_regions, iter_encoded_parts
 from agent_memory.redaction.findings import SecretFinding, merge_spans
@@ -20,27 +21,13 @@ from agent_memory.redaction.shapes import UUID, decode_base64, is_ssh_public_key
 from agent_memory.redaction.unlabelled import SecretLevel, find_unlabelled, judge_token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _MIN_CHARS: Final = 6
 """Characters of a text in which a detector can find anything: a secret has three after a keyword."""
-_ARN: Final = re.compile(
-    r"\barn:aws(?:-[a-z]{2,8}){0,2}:[a-z0-9-]{2,40}:(?:[a-z]{2}(?:-[a-z]{2,12}){1,3}-\d)?:(?:\d{12}|aws)?:"
-    r"(?P<path>[\w:/.*-]{1,600}+)"
-)
-"""Partition, service, region, account and resource."""
 _RESOURCE_ID: Final = re.compile(r"[0-9a-f]{8,64}|[A-Z0-9]{10,21}")
 _SUFFIX: Final = re.compile(r"-[A-Za-z0-9]{6}\Z")
 """What Secrets Manager appends to a name."""
-_DID: Final = re.compile(
-    r"\bdid:(?:key:z(?:6Mk|6LS|Q3s|Dn)[A-Za-z0-9]{40,46}|plc:[a-z2-7]{24}|ethr:(?:0x[0-9a-f]{1,6}:)?0x[0-9a-fA-F]{40}"
-    r"|pkh:[a-z0-9-]{3,8}:[\w-]{1,32}:[\w.-]{1,44}|(?:sov|indy:[a-z]{2,16}):[1-9A-HJ-NP-Za-km-z]{21,22}"
-    r"|ion:Ei[\w-]{44}|cheqd:[a-z]{2,10}:[0-9a-f-]{36})(?:\#[\w-]{1,64})?(?![\w:])"
-)
-_DATA: Final = re.compile(
-    r"data:(?P<type>[a-z]{2,12}/[\w.+-]{1,60})?(?:;[\w-]{1,20}=[\w.-]{1,40}){0,3};base64,(?P<body>[A-Za-z0-9+/]{1,400000}+={0,2})"
-    r"(?![\w+/=])"
-)
 _MAGIC: Final[dict[str, tuple[bytes, ...]]] = {
     "image": (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0"),
     "font": (b"wOFF", b"wOF2", b"\0\1\0\0", b"OTTO", b"true"),
@@ -51,14 +38,8 @@ _MAGIC: Final[dict[str, tuple[bytes, ...]]] = {
 """First bytes of files by type: many pictures carry the name of another format of pictures."""
 _BOX: Final = b"ftyp"
 """After the size of the first box of MP4, AVIF and HEIC."""
-_PEM: Final = re.compile(
-    r"-----BEGIN (?P<label>(?:[A-Z0-9]{1,16} ){0,3}(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|X509 CRL"
-    r"|PGP SIGNATURE)(?: BLOCK)?)-----"
-    r"(?P<body>(?:(?:\s{1,24}|\\n)[A-Za-z0-9+/=]{1,100}+){1,2000}+)(?:\s{1,24}|\\n)-----END (?P=label)-----"
-)
 _MIN_BODY: Final = 160
 """Characters of a certificate whose lines are even; a shorter block has to be DER."""
-_DER: Final = re.compile(r"(?<![\w+/=-])MII[A-Za-z0-9+/]{120,8000}+={0,2}(?![\w+/=-])")
 _SEQUENCE: Final = 0x30
 _SIZED_SEQUENCE: Final = rb"\x30(?:[\x00-\x7f]|\x81.|\x82..)"
 _PUBLIC_DER: Final = re.compile(
@@ -67,13 +48,8 @@ _PUBLIC_DER: Final = re.compile(
     + rb"(?:\xa0\x03\x02\x01|\x06\x07\x2a\x86|\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01)"
 )
 """The version of a certificate, or the algorithm of an elliptic or RSA public key."""
-_SSH_KEY: Final = re.compile(r"(?<![\w+/])AAAA[A-Za-z0-9+/]{30,1500}+={0,3}(?![\w+/=])")
-_DIGEST: Final = re.compile(
-    r"(?i:(?P<size>sha\d{1,3})[-:]|\bh1:|integrity\W{1,4}(?P<sized>sha\d{1,3})-)(?P<digest>[A-Za-z0-9+/]{20,128}+={0,2})(?![\w+/=])"
-)
 _SIZES: Final = {"sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
 """Bytes of a digest; the `h1:` of a Go module is a SHA-256."""
-_CONTENT: Final = re.compile(r"\bipfs:(?://?)?(?:Qm[A-Za-z0-9]{44}|b[a-z2-7]{58})(?!\w)")
 
 
 def find_secrets(text: str) -> list[SecretFinding]:
@@ -153,26 +129,15 @@ def _find_guessed(text: str) -> list[SecretFinding]:
 
 def find_public_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each public value in `text`."""
-    if "arn:aws" in text:
-        yield from (match.span() for match in _ARN.finditer(text) if _is_resource(match["path"]))
-    if "did:" in text:
-        yield from (match.span() for match in _DID.finditer(text))
-    if ";base64," in text:
-        yield from (match.span() for match in _DATA.finditer(text) if _is_file(match["type"] or "", match["body"]))
-    if "-----BEGIN" in text:
-        yield from (match.span() for match in _PEM.finditer(text) if _is_published(match["body"]))
-    if "MII" in text:
-        yield from (match.span() for match in _DER.finditer(text) if _is_certificate(decode_base64(match[0])))
-    if "AAAA" in text:
-        yield from (match.span() for match in _SSH_KEY.finditer(text) if is_ssh_public_key(match[0]))
-    yield from (match.span() for match in _DIGEST.finditer(text) if _is_digest(match))
-    if "ipfs:" in text:
-        yield from (match.span() for match in _CONTENT.finditer(text))
+    for start, pattern, is_public in _PUBLIC:
+        for match in pattern.finditer(text) if start in text else ():
+            if is_public(match):
+                yield match.span()
 
 
 def read_embedded_files(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and bytes (as Latin-1) of each data URI."""
-    for match in _DATA.finditer(text) if ";base64," in text else ():
+    for match in _EMBEDDED.finditer(text) if ";base64," in text else ():
         if (data := decode_base64(match["body"])) is not None:
             yield *match.span("body"), data.decode("latin-1")
 
@@ -225,3 +190,18 @@ def _is_certificate(data: bytes | None) -> bool:
 def _is_digest(match: re.Match[str]) -> bool:
     data = decode_base64(match["digest"])
     return data is not None and len(data) == _SIZES.get((match["size"] or match["sized"] or "sha256").lower())
+
+
+_CHECKS: Final[dict[str, Callable[[re.Match[str]], bool]]] = {
+    "certificate": lambda match: _is_certificate(decode_base64(match[0])),
+    "digest": _is_digest,
+    "file": lambda match: _is_file(match["type"] or "", match["body"]),
+    "published": lambda match: _is_published(match["body"]),
+    "path": lambda match: _is_resource(match["path"]),
+    "ssh": lambda match: is_ssh_public_key(match[0]),
+}
+_PUBLIC: Final = tuple(
+    (value["start"], re.compile(value["pattern"]), _CHECKS[value["check"]] if "check" in value else lambda _: True)
+    for value in load_patterns("agent_memory.redaction", "public")["public"]
+)
+_EMBEDDED: Final = next(pattern for start, pattern, _ in _PUBLIC if start == ";base64,")
