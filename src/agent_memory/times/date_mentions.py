@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.late import compile_late
-from agent_memory.times.combination_rules import BOUNDING_RULES, JOINING_RULES
-from agent_memory.times.day_rules import CALENDAR_RULES, RELATIVE_RULES
+from agent_memory.times.day_readers import READERS
 from agent_memory.times.days import MONTHS, WEEKDAYS, Bounds, DaySpan, Period, add_days, get_unit
 from agent_memory.times.grammar import (
     DayNode,
     ReadingContext,
+    Rule,
     TenseReader,
     Token,
     apply_rules,
@@ -30,7 +31,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_STAGES: Final = ((*CALENDAR_RULES, *RELATIVE_RULES), JOINING_RULES, BOUNDING_RULES)
+def _load_stages() -> list[tuple[Rule, ...]]:
+    """Load the rules of each stage from `rules.txt`."""
+    parts: dict[str, str] = {}
+    stages: dict[str, list[Rule]] = {}
+    for line in Path(__file__).with_name("rules.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            rules = stages[line.strip("[]")] = []
+        elif " | " in line and not line.startswith("#"):
+            name, pattern, reader = line.split(" | ")
+            rules.append(Rule(name.strip(), pattern.format(**parts), _fix_arguments(*reader.split())))
+        elif " = " in line and not line.startswith("#"):
+            name, _, parts[name] = line.partition(" = ")
+    return [tuple(rules) for rules in stages.values()]
+
+
+def _fix_arguments(name: str, *fixed: str) -> Callable[..., Any]:
+    """Return a reader with its fixed arguments, such as `sign=-1`."""
+    pairs = (argument.partition("=") for argument in fixed)
+    values = {key: int(value) if value.lstrip("-").isdigit() else value for key, _, value in pairs}
+    return partial(READERS[name], **values) if values else READERS[name]
+
+
+_STAGES: Final = _load_stages()
 _NODE_KINDS: Final = frozenset(("NODE", "DAY_NODE", "BOUND"))
 _COUNTS: Final = frozenset(("DIGITS", "COUNT", "NUM", "TENS", "SPREAD", "YEAR"))
 _DASHES: Final = frozenset(("DASH", "SLASH"))

@@ -1,4 +1,4 @@
-"""Rules for days, weeks, months and years, such as "3 May 2023"."""
+"""Readers of the rules for days, such as "end of May"."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from agent_memory.times.days import (
     make_day,
     shift,
 )
-from agent_memory.times.grammar import DayNode, ReadingContext, Rule
+from agent_memory.times.grammar import DayNode, ReadingContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from collections.abc import Callable, Sequence
 
 _LEAP_YEARS: Final = 8
 """Years among which one has 29 February."""
@@ -149,6 +148,18 @@ def _read_years(_view: ReadingContext, year: int, last: int) -> DayNode | None:
     return DayNode(get_years(year, last - year + 1), bound="range", named=(get_years(year), get_years(last)))
 
 
+def _read_year_month(_view: ReadingContext, value: tuple[int, int]) -> DayNode:
+    return DayNode(get_months(*value))
+
+
+def _read_decade(_view: ReadingContext, value: tuple[int, int]) -> DayNode:
+    return DayNode(get_years(*value))
+
+
+def _read_numbered_week(_view: ReadingContext, value: tuple[int, int]) -> DayNode:
+    return DayNode(get_iso_week(*value))
+
+
 def _read_season(
     view: ReadingContext, season: int, year: int | None = None, offset: int | None = None
 ) -> DayNode | None:
@@ -214,7 +225,7 @@ def _read_nth_weekday(
     return _read_in_year(view, lambda year: make_day(get_nth_weekday(get_months(year, month), weekday, nth)), year)
 
 
-def find_monthly(view: ReadingContext, day: int, weekday: int | None = None) -> DayNode | None:
+def _read_monthly(view: ReadingContext, day: int, weekday: int | None = None) -> DayNode | None:
     """Resolve "the 15th" or "Friday the 13th"."""
     for step in range(_WEEKDAY_MONTHS):
         month = get_unit(view.today, "month", step if view.is_future else -step)
@@ -227,82 +238,6 @@ def find_monthly(view: ReadingContext, day: int, weekday: int | None = None) -> 
 
 def _read_last_week(_view: ReadingContext, unit: str, year: int) -> DayNode | None:
     return DayNode(get_week(date(year, 12, 28))) if unit == "week" else None
-
-
-_MONTH, _YEAR_AFTER = "month:ANY_MONTH DOT?", "(COMMA? (IN|OF)? year:YEAR)?"
-_YEAR_LEAD: Final = "IN|SINCE|UNTIL|BEFORE|AFTER|BY|BETWEEN|EARLY|LATE|MID|END|THAN|THE|SEASON"
-_NO_NAME: Final = "(?!NAME|DAY|COUNT|DASH|SLASH)"
-CALENDAR_RULES: Final = (
-    Rule("date", "value:DATE", _read_date),
-    Rule("date", "pair:DATE_PAIR", _read_date_pair),
-    Rule("day", "(ON|UNTIL|BY|SINCE|BEFORE|AFTER) pair:PAIR DOT? (?!SLASH|DASH|COUNT)", _read_pair),
-    Rule("day", f"(?<!LABEL) THE? day:DAY DOT? (OF|ON)? {_MONTH} {_YEAR_AFTER} (?!PLURAL)", _read_month_day),
-    Rule("day", "THE? day:DAY OF? month:LOW_MONTH (COMMA|OF)? year:YEAR", _read_month_day),
-    Rule("day", "THE? day:NTH_DIGITS OF? month:LOW_MONTH", _read_month_day),
-    Rule("day", "month:LOW_MONTH day:DAY COMMA? year:YEAR", _read_month_day),
-    Rule("day", "month:LOW_MONTH THE? day:NTH_DIGITS", _read_month_day),
-    Rule("day", f"{_MONTH} (COMMA|DASH)? THE? day:DAY DOT? ((COMMA|DASH|OF)? year:YEAR)? (?!PLURAL)", _read_month_day),
-    Rule("day", "day:DIGITS (DASH|SLASH) month:ANY_MONTH (DASH|SLASH) year:YEAR", _read_month_day),
-    Rule("day", "month:ANY_MONTH (DASH|SLASH) day:DIGITS ((DASH|SLASH) year:YEAR)?", _read_month_day),
-    Rule("day", "year:YEAR (COMMA|DASH|SLASH)? month:ANY_MONTH DOT? (DASH|SLASH)? day:DIGITS", _read_month_day),
-    Rule(
-        "days",
-        f"(FROM|BETWEEN)? THE? day:DAY DOT? (UP_TO|AND) THE? last:DAY DOT? OF? {_MONTH} {_YEAR_AFTER}",
-        _read_day_span,
-    ),
-    Rule("days", f"(FROM|BETWEEN)? {_MONTH} THE? day:DAY (UP_TO|AND) THE? last:DAY {_YEAR_AFTER}", _read_day_span),
-    Rule("days", f"(FROM|BETWEEN)? pair:SPREAD DOT? OF? {_MONTH} {_YEAR_AFTER}", _read_day_span),
-    Rule("days", f"(FROM|BETWEEN)? {_MONTH} pair:SPREAD {_YEAR_AFTER}", _read_day_span),
-    Rule("days", "FROM pair:PAIR UP_TO pair2:PAIR (COMMA? year:YEAR)?", _read_pair_span),
-    Rule("days", "FROM? pair:PAIR UP_TO pair2:DATE_PAIR", _read_pair_span),
-    Rule("month", f"{_MONTH} (COMMA|OF|IN|SLASH|DASH)? year:YEAR (?!DASH|SLASH)", _read_month),
-    Rule("month", "year:YEAR COMMA? month:ANY_MONTH", _read_month),
-    Rule("month", f"{_MONTH} OF? offset:OFFSET unit:UNIT", _read_month),
-    Rule("month", f"offset:OFFSET unit:UNIT (COMMA|IN)? {_MONTH}", _read_month),
-    Rule("month", f"(?<!DAY|COUNT|DASH|SLASH) month:MONTH DOT? {_NO_NAME}", _read_month),
-    Rule("month", f"(?<=LEADING_WORD|BY|FROM) THE? month:NAME_MONTH {_NO_NAME}", _read_month),
-    Rule("month", f"(?<=LEADING_WORD) month:VERB_MONTH {_NO_NAME}", _read_month),
-    Rule(
-        "month",
-        "month:ANY_MONTH (?=(TO|UNTIL|DASH) (ANY_MONTH|NOW)|(AND|OR) (LATER|AFTER|MORE|EARLIER|BEFORE|LESS))",
-        _read_month,
-    ),
-    Rule("month", "(?<=(ANY_MONTH|SEASON|YEAR) (TO|UNTIL|DASH)) month:ANY_MONTH", _read_month),
-    Rule("month", "(?<=(MID|EARLY|LATE) DASH) month:ANY_MONTH", _read_month),
-    Rule("month", "(?<=BETWEEN ANY_MONTH AND) month:ANY_MONTH", _read_month),
-    Rule("month by", f"offset:ANY_OFFSET month:ANY_MONTH {_NO_NAME}", _read_month_by),
-    Rule("month", "(?<!LABEL) value:YEAR_MONTH", lambda _view, value: DayNode(get_months(*value))),
-    Rule("year", f"(?<={_YEAR_LEAD}) year:YEAR (?!COUNT|DIGITS|UNIT|TIME_UNIT|MEASURE|PLURAL|NAME)", _read_year),
-    Rule("year", "(?<=(END|EARLY|MID|LATE) OF) year:YEAR", _read_year),
-    Rule("year", "THE? unit:UNIT OF? year:YEAR", _read_year),
-    Rule("year", "year:YEAR (?=(AND|OR) (LATER|AFTER|MORE|EARLIER|BEFORE|LESS))", _read_year),
-    Rule("years", "FROM? year:YEAR UP_TO last:YEAR (?!MEASURE|PLURAL|DASH|UNIT|TIME_UNIT)", _read_years),
-    Rule("years", "BETWEEN year:YEAR AND last:YEAR", _read_years),
-    Rule("decade", "THE? value:DECADE", lambda _view, value: DayNode(get_years(*value))),
-    Rule("season", f"(?<=IN|OF|SINCE|BY|UNTIL|BEFORE|AFTER|FROM) THE? season:SEASON {_NO_NAME}", _read_season),
-    Rule("season", "(?<=SEASON (TO|UNTIL|DASH)) season:SEASON", _read_season),
-    Rule("season", "THE? season:SEASON OF? (year:YEAR|offset:OFFSET UNIT)", _read_season),
-    Rule("season", f"offset:ANY_OFFSET season:SEASON {_NO_NAME}", _read_season_by),
-    Rule(
-        "part of a year", "part:PART_OF_YEAR (OF|SLASH|COMMA|DASH)? (year:YEAR|offset:OFFSET UNIT)", _read_part_of_year
-    ),
-    Rule("part of a year", "(?<=LEADING_WORD|BY|FROM|TO|FOR) part:PART_OF_YEAR (?!OF)", _read_part_of_year),
-    Rule("part of a year", "THE? nth:ORDINAL unit:UNIT OF? year:YEAR", _read_nth_part),
-    Rule("part of a year", "THE? nth:ORDINAL unit:UNIT OF? (THE|THE? offset:OFFSET) parent:UNIT", _read_part_in_year),
-    Rule("part of a year", "(?<=LEADING_WORD|BY|FROM|TO|FOR) THE nth:ORDINAL unit:UNIT (?!OF|IN)", _read_nth_part),
-    Rule("part of a year", "value:YEAR_PART", _read_year_part),
-    Rule("week", "CALENDAR_WEEK week:NUMBER ((COMMA|OF|SLASH)? (year:YEAR|offset:OFFSET UNIT))?", _read_week),
-    Rule("week", "CALENDAR_WEEK value:YEAR_MONTH", lambda _view, value: DayNode(get_iso_week(*value))),
-    Rule("week", "UNIT week:NUMBER OF? year:YEAR", _read_week),
-    Rule("week of a month", f"THE? (nth:ORDINAL|OFFSET) unit:UNIT (OF|IN) {_MONTH} {_YEAR_AFTER}", _read_week_of_month),
-    Rule("last week", "THE? OFFSET unit:UNIT OF year:YEAR", _read_last_week),
-    Rule(
-        "weekday of a month",
-        f"THE? (nth:ORDINAL|OFFSET) weekday:ANY_WEEKDAY (OF|IN) {_MONTH} {_YEAR_AFTER}",
-        _read_nth_weekday,
-    ),
-    Rule("weekday and day", "weekday:ANY_WEEKDAY COMMA? THE? day:ORDINAL (?!OF|ANY_MONTH|UNIT)", find_monthly),
-)
 
 
 def _read_weekday(view: ReadingContext, weekday: int) -> DayNode:
@@ -416,7 +351,7 @@ def _read_earlier(view: ReadingContext, unit: str, offset: int = 0) -> DayNode |
     return DayNode(DaySpan(days.first_day, min(days.end_day, view.today))) if unit != "day" else None
 
 
-def _add_units(view: ReadingContext, count: int, unit: str, *, sign: int) -> DayNode:
+def _read_added_units(view: ReadingContext, count: int, unit: str, *, sign: int) -> DayNode:
     return DayNode(make_day(shift(view.today, unit, sign * count)))
 
 
@@ -432,7 +367,7 @@ def _read_vague_last(view: ReadingContext, count: int, unit: str) -> DayNode:
     return node._replace(days=DaySpan(node.days.first_day, add_days(view.today, 1)))
 
 
-def _add_seconds(view: ReadingContext, count: int, unit: int, *, sign: int) -> DayNode | None:
+def _read_added_seconds(view: ReadingContext, count: int, unit: int, *, sign: int) -> DayNode | None:
     if count * unit > _MAX_SECONDS:
         return None
     return DayNode(make_day((view.moment + timedelta(seconds=sign * count * unit)).date()))
@@ -444,56 +379,123 @@ def _read_day_name(view: ReadingContext, step: int | tuple[int, int]) -> DayNode
     return DayNode(make_day(add_days(view.today, step)))
 
 
-_OFFSET_OR_THE: Final = "(THE|THE? offset:OFFSET)"
-RELATIVE_RULES: Final = (
-    Rule(
-        "weekday",
-        "(?<!EVERY|ARTICLE_A) (?<!EVERY WEEKDAY (AND|OR)) THE? weekday:WEEKDAY (?!DIGITS|NAME)",
-        _read_weekday,
-    ),
-    Rule("weekday", "(?<=ON|BY|UNTIL|SINCE|FROM|TO|BEFORE|AFTER|AND|OR) weekday:WEEKDAY (?=NAME)", _read_weekday),
-    Rule("weekday", "(?<=ON) weekday:SHORT_WEEKDAY", _read_weekday),
-    Rule("weekday", "weekday:SHORT_WEEKDAY (?=AT? CLOCK|AT)", _read_weekday),
-    Rule("weekday by", "THE? offset:COMING_OFFSET weekday:ANY_WEEKDAY", _read_coming_weekday),
-    Rule("weekday by", "THE? offset:OFFSET weekday:ANY_WEEKDAY", _read_weekday_by),
-    Rule("weekday by", "THE? weekday:WEEKDAY offset:OFFSET", _read_weekday_by),
-    Rule("weekday of", "THE? weekday:ANY_WEEKDAY (OF|COMMA)? THE? offset:OFFSET unit:UNIT", _read_weekday_in_unit),
-    Rule("weekday of", "offset:OFFSET unit:UNIT (ON|COMMA)? weekday:ANY_WEEKDAY", _read_weekday_in_unit),
-    Rule(
-        "weekday of a month",
-        f"THE? (nth:ORDINAL|OFFSET) weekday:ANY_WEEKDAY (OF|IN) {_OFFSET_OR_THE} unit:UNIT",
-        _read_weekday_in_month,
-    ),
-    Rule("day of a month", f"THE? nth:ORDINAL OF {_OFFSET_OR_THE} unit:UNIT", _read_part_of_month),
-    Rule("part of a month", f"THE? (nth:ORDINAL|OFFSET) part:UNIT OF {_OFFSET_OR_THE} unit:UNIT", _read_part_of_month),
-    Rule(
-        "day of a month",
-        "(?<=ON|BY|SINCE|UNTIL|BEFORE|AFTER) THE? day:NTH_DIGITS (?!OF|UNIT|ANY_WEEKDAY)",
-        find_monthly,
-    ),
-    Rule("unit", "THE? offset:ANY_OFFSET unit:UNIT (?!OF)", _read_unit),
-    Rule("unit", "THE? unit:UNIT offset:OFFSET", _read_unit),
-    Rule("weekend", "(THE|ON|AT) unit:UNIT (?!OF)", _read_weekend),
-    Rule("later in a unit", "LATER IN? (THE|offset:OFFSET) unit:UNIT", _read_later),
-    Rule("earlier in a unit", "EARLIER IN? (THE|offset:OFFSET) unit:UNIT", _read_earlier),
-    Rule("next but one", "THE? unit:UNIT (BEFORE|AFTER) offset:OFFSET (?!ANY_WEEKDAY|UNIT)", _read_next_but_one),
-    Rule("units", "IN? THE? offset:ANY_OFFSET count:NUMBER OF? unit:UNIT (?!OF)", _read_units),
-    Rule("units", "IN THE offset:ANY_OFFSET unit:UNIT (?!OF)", partial(_read_units, count=1)),
-    Rule("units", "IN? THE? offset:ANY_OFFSET count:NUMBER unit:TIME_UNIT", _read_hours),
-    Rule("units", "THE? count:NUMBER offset:OFFSET unit:UNIT (?!OF)", _read_units),
-    Rule("ago", "count:NUMBER unit:UNIT (AGO|BEFORE NOW)", partial(_add_units, sign=-1)),
-    Rule("ago", "AGO_BEFORE count:NUMBER unit:UNIT", partial(_add_units, sign=-1)),
-    Rule("ahead", "IN count:NUMBER unit:UNIT (?!AGO)", partial(_add_units, sign=1)),
-    Rule("ahead", "count:NUMBER unit:UNIT (LATER|FROM NOW)", partial(_add_units, sign=1)),
-    Rule("vague", "THE? OFFSET count:VAGUE OF? unit:UNIT", _read_vague_last),
-    Rule("vague", "ARTICLE_A? count:VAGUE OF? unit:UNIT AGO", _read_vague),
-    Rule("seconds ago", "count:NUMBER unit:TIME_UNIT AGO", partial(_add_seconds, sign=-1)),
-    Rule("seconds ahead", "IN count:NUMBER unit:TIME_UNIT (?!AGO)", partial(_add_seconds, sign=1)),
-    Rule("seconds ahead", "count:NUMBER unit:TIME_UNIT (LATER|FROM NOW) (?!OFFSET)", partial(_add_seconds, sign=1)),
-    Rule("day name", "(?<!THE|ON|DAY_NAME) step:DAY_NAME", _read_day_name),
-    Rule("day name", "(?<=TO|UNTIL|AND|DASH|BETWEEN|FROM) NOW", lambda view: _read_day_name(view, 0)),
-    Rule("part of a day", "step:OFFSET PART_OF_DAY", _read_day_name),
-    Rule("rest of a unit", "THE? REST OF? (THE|offset:OFFSET) unit:UNIT", _read_rest),
-    Rule("end of a unit", "THE? unit:END_OF (?!ON|ANY_WEEKDAY|DAY_NAME)", _read_end),
-    Rule("end of a unit", "THE? END OF? THE? unit:UNIT (?!OF)", _read_end),
-)
+def _read_now(view: ReadingContext) -> DayNode | None:
+    return _read_day_name(view, 0)
+
+
+_HOURS: Final = 24
+_WEEKDAY_RULES: Final = ("weekday", "weekday by", "weekday of", "day name")
+
+
+def _read_joined_weekday(view: ReadingContext, weekday: DayNode, node: DayNode) -> DayNode | None:
+    """Resolve a date next to its weekday, in a year that fits."""
+    if weekday.rule not in _WEEKDAY_RULES or node.rule in _WEEKDAY_RULES:
+        return None
+    if node.in_year is None:
+        return node
+    return _find_weekday(view, weekday, [node.in_year]) or (weekday if view.has_second_meaning else node)
+
+
+def _find_weekday(view: ReadingContext, weekday: DayNode, makers: Sequence[Callable[[int], DaySpan]]) -> DayNode | None:
+    """Return the only candidate on that weekday, or None."""
+    nodes = [find_yearly(view._replace(is_future=is_future), make) for make in makers for is_future in (False, True)]
+    fits = {node.days for node in nodes if node and node.days.first_day.weekday() == weekday.days.first_day.weekday()}
+    return DayNode(fits.pop()) if len(fits) == 1 else None
+
+
+def _read_same_day(
+    _view: ReadingContext, node: DayNode, hour: int = 0, hour2: int = 0, unit: str = "day"
+) -> DayNode | None:
+    """Resolve a day next to a time of day."""
+    return node if unit == "day" and max(hour, hour2) <= _HOURS else None
+
+
+def _read_weekday_pair(view: ReadingContext, weekday: DayNode, pair: tuple[int, int]) -> DayNode | None:
+    """Resolve "Friday 7.6" if one order of the numbers fits."""
+    if weekday.rule not in _WEEKDAY_RULES:
+        return None
+    return _find_weekday(view, weekday, [build_yearly_day(*pair), build_yearly_day(*pair[::-1])])
+
+
+def _read_half(_view: ReadingContext, node: DayNode, *, late: bool) -> DayNode:
+    rule = "end of" if late else "beginning of"
+    if node.days.length == 1:
+        return node._replace(rule=rule)
+    in_year = node.in_year
+    halves = (lambda year: get_half(in_year(year), late=late)) if in_year else None
+    return DayNode(get_half(node.days, late=late), halves, rule=rule)
+
+
+def _read_middle(_view: ReadingContext, node: DayNode) -> DayNode | None:
+    """Resolve the middle third of a span."""
+    third = node.days.length // 3
+    return (
+        DayNode(DaySpan(add_days(node.days.first_day, third), add_days(node.days.end_day, -third)))
+        if third > 1
+        else None
+    )
+
+
+def _read_period(_view: ReadingContext, node: DayNode, unit: str = "week") -> DayNode | None:
+    return DayNode(get_week(node.days.first_day)) if unit == "week" else None
+
+
+def _read_distance(_view: ReadingContext, count: int, unit: str, node: DayNode, *, sign: int) -> DayNode:
+    return DayNode(make_day(shift(node.days.first_day, unit, sign * count)))
+
+
+def _read_unit_span(_view: ReadingContext, count: int, unit: str, node: DayNode, offset: int = 1) -> DayNode | None:
+    """Resolve the first or last units of a span."""
+    days = node.days
+    if offset > 0:
+        days = DaySpan(days.first_day, shift(days.first_day, unit, count))
+    elif offset < 0:
+        days = DaySpan(shift(days.end_day, unit, -count), days.end_day)
+    return DayNode(days) if node.days.first_day <= days.first_day and days.end_day <= node.days.end_day else None
+
+
+def _read_day_in_span(
+    _view: ReadingContext, unit: str, node: DayNode, day: int = 0, offset: int = -1
+) -> DayNode | None:
+    """Resolve the nth or last day of a span."""
+    nth_day = add_days(node.days.first_day if day else node.days.end_day, day - 1)
+    return DayNode(make_day(nth_day)) if unit == "day" and offset < 0 and nth_day < node.days.end_day else None
+
+
+def _read_range(_view: ReadingContext, first: DayNode, last: DayNode) -> DayNode | None:
+    """Resolve a span; an end without a year takes the other's."""
+    start, end = first.days, last.days
+    if first.in_year is not None:
+        start = _move_to_year(first, end.first_day.year, (0, -1), lambda days: days.first_day <= end.first_day)
+    elif last.in_year is not None:
+        end = _move_to_year(last, start.first_day.year, (0, 1), lambda days: days.first_day >= start.first_day)
+    if last.rule == "weekday":
+        end = make_day(add_days(start.first_day, (end.first_day - start.first_day).days % 7))
+    if first.rule == "end of":
+        start = make_day(start.end_day)
+    if last.rule == "end of":  # until it is over
+        end = make_day(end.end_day)
+        return DayNode(DaySpan(start.first_day, end.first_day), bound="range", named=(start, end))
+    if start.first_day > end.first_day or start.end_day >= end.end_day:
+        return None
+    return DayNode(DaySpan(start.first_day, end.end_day), bound="range", named=(start, end))
+
+
+def _move_to_year(node: DayNode, year: int, steps: tuple[int, int], is_fit: Callable[[DaySpan], bool]) -> DaySpan:
+    years = [node.in_year(year + step) for step in steps] if node.in_year else []
+    return next((days for days in years if is_fit(days)), node.days)
+
+
+def _read_bound(_view: ReadingContext, node: DayNode, *, name: str) -> DayNode:
+    named = node.days
+    if node.rule == "end of" and node.days.length > 1 and name in {"before", "by", "until"}:
+        named = make_day(named.end_day)
+    if node.rule == "beginning of" and name == "after":
+        named = make_day(named.first_day)
+    return node._replace(bound=name, named=(named,), rule=name)
+
+
+READERS: Final[dict[str, Callable[..., DayNode | None]]] = {
+    name.removeprefix("_read_"): read for name, read in globals().items() if name.startswith("_read_")
+}
+"""Readers of rules by the names in `rules.txt`."""
