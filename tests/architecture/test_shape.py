@@ -40,7 +40,7 @@ MAX_CLASSES_TWICE: Final = 1
 """Public classes that share their name: `Memory`, the client and the record."""
 MAX_FOLDER_FILES: Final = 8
 """Python files of a folder below a top-level package, without `__init__.py`."""
-MAX_CALLS: Final = {"store": (480, 76, 12), "search": (295, 64, 4)}
+MAX_CALLS: Final = {"store": (420, 73, 9), "search": (295, 64, 4)}
 """Named functions without redaction, files and thread switches of a tool's call."""
 
 
