@@ -151,6 +151,16 @@ def in_a_terminal(forker: CommandForker) -> TerminalRunner:
     return TerminalRunner(forker)
 
 
+def test_end_of_process_does_not_collect_objects(environment: dict[str, str]) -> None:
+    script = (
+        "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0));"
+        "from agent_memory.cli import main; main()"
+    )
+    command = [sys.executable, "-c", script, "--version"]
+    result = check_result(subprocess.run(command, env=environment, capture_output=True, text=True, check=False), 0)
+    assert result.stdout.splitlines()[-1] == "True"
+
+
 def test_help_loads_nothing_that_works_with_memories(environment: dict[str, str]) -> None:
     """What a shell completion or --help must not wait for: the model, numpy, the redactor's detectors."""
     script = (

@@ -31,10 +31,9 @@ def main() -> None:
     if threading.current_thread() is threading.main_thread():  # no other thread may set a handler
         signal.signal(signal.SIGINT, _stop)  # a running command has a handler of its own, which reports how far it came
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the result is complete
-    from agent_memory.settings.installation import advice, installed_version
-
+    atexit.register(gc.freeze)  # looking for cycles at the end of the process takes a quarter of a `list`
     if sys.argv[1:] == ["--version"]:  # does not need what takes four times as long to import
-        sys.stdout.write(f"agent-memory {installed_version()}\n")
+        sys.stdout.write(f"agent-memory {sys.modules['agent_memory'].__version__}\n")
         return
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     if sys.argv[1:2] == ["hook"]:  # hosts wait for it, so it loads no command
@@ -47,6 +46,7 @@ def main() -> None:
         import typer  # noqa: F401 - an extra: its absence has an answer
     except ImportError:
         from agent_memory.cli.permanent_program import restart_with_extras
+        from agent_memory.settings.installation import advice
 
         if (code := restart_with_extras(sys.argv[1:])) is not None:
             sys.exit(code)

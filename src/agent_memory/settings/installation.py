@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -111,12 +112,8 @@ def check_installed(message: str, part: Part, *packages: str) -> None:
 
 def installed_version() -> str:
     """Return the version of this distribution, for people."""
-    from importlib import metadata
-
-    try:
-        return metadata.version(DISTRIBUTION)
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+    version: str = import_module(__name__.partition(".")[0]).__version__
+    return version
 
 
 _EXTRAS: Final = "cli,local,mcp"
