@@ -298,7 +298,10 @@ class RecencyRule(Protocol):
         """Return the time that gives a record its place."""
 
     def admits(self, record: Record) -> bool:
-        """Return True if a valid record counts."""
+        """Return True if a valid record counts.
+
+        Never one of low trust, nor an item: they are left out unread.
+        """
 
 
 class RecencyIndex:

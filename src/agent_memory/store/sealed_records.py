@@ -277,7 +277,7 @@ class SealedRecords(Generic[R]):
     def load_recent(self, promotion_threshold: int, count: int) -> list[R]:
         """Return all pinned and at least the `count` most recent records.
 
-        Without items.
+        Without items and records of low trust, which no scratchpad shows: after an import, nearly all may be that.
 
         Args:
             promotion_threshold: Accesses from which on the last access makes a record recent.
@@ -285,16 +285,19 @@ class SealedRecords(Generic[R]):
         """
         if not self.chain.segments:
             return []
-        names = ("timestamp", "promoted", "accessed", "access_count", "flags")
+        names = ("timestamp", "promoted", "accessed", "access_count", "flags", "trust")
         columns = {name: self.chain.column(name) for name in names}
         moments = np.maximum(columns["timestamp"], columns["promoted"])
         often = columns["access_count"] >= promotion_threshold
         moments[often] = np.maximum(moments[often], columns["accessed"][often])
-        alive = np.concatenate(self.notes.alive)
+        alive = np.concatenate(self.notes.alive) & (columns["trust"] != _LOW)
         moments[~alive] = -np.inf
         last = np.argpartition(moments, -count)[-count:] if count < len(moments) else np.arange(len(moments))
         chosen = np.union1d(last, np.flatnonzero(columns["flags"] & PINNED))
-        return [self._load(number) for number in chosen[alive[chosen]].tolist()]
+        records = [self._load(number) for number in chosen[alive[chosen]].tolist()]
+        if len(self._loaded) + len(records) <= _MOST_LOADED:  # each is asked for by its ID next
+            self._loaded |= {record.id: record for record in records}
+        return records
 
     def find_by_text(self, text_hash: str) -> list[R]:
         """Return the records whose text probably has this hexadecimal hash."""

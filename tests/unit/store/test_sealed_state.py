@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.files.layout import AgentFolder
+from agent_memory.index.segment import Segment
 from agent_memory.journal import Change, Journal
 from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import ANY_STATE, MEMORY, Listing, ListOrder, Memory, RecordState, SearchFilters
@@ -152,6 +153,20 @@ def test_a_state_is_the_same_whatever_is_sealed(
     written(folder, parts[-1])
 
     assert known(opened(folder)) == known(replayed(folder))
+
+
+def test_recent_of_low_trust_reads_no_sealed_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = AgentFolder(tmp_path / "bob")
+    fields = {"category": "learning", "trust": "low", "timestamp": NOW.isoformat()}
+    low = [Change("put", "memory", memory_id, {"content": f"note {memory_id}", **fields}) for memory_id in IDS[1:]]
+    written(folder, [Change("put", "memory", IDS[0], {"content": "tea", **fields, "trust": "high"}), *low])
+    seal_up(folder, MEMORY, None, least=1)
+    state, rows = opened(folder), list[int]()
+    read = Segment.record
+    monkeypatch.setattr(Segment, "record", lambda self, row: rows.append(row) or read(self, row))
+
+    assert [record.id for record in state.list_recent(ORDER, NOW)] == [IDS[0]]
+    assert len(rows) == 1
 
 
 three = st.sampled_from(IDS[:3])
