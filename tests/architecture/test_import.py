@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import agent_memory
 import agent_memory.storage
+from tests.architecture.test_layers import parsed, place_of, sources
 from tests.concurrency.processes import environment
 from tests.rows import check_rows
 
@@ -99,6 +101,18 @@ def test_every_name_that_is_loaded_when_asked_for_is_the_one_behind_it(package: 
         assert name in dir(package)
     with pytest.raises(AttributeError, match="no attribute 'Memmory'"):
         package.Memmory  # noqa: B018
+
+
+def test_list_fields_do_not_make_pydantic_parse_a_signature() -> None:
+    """`new_list` says why."""
+    builtin_factories = [
+        f"{place_of(path)}:{node.lineno}"
+        for path in sources()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Field"
+        if any(word.arg == "default_factory" and getattr(word.value, "id", "") == "list" for word in node.keywords)
+    ]
+    assert builtin_factories == []
 
 
 def test_the_measure_would_notice(tmp_path: Path) -> None:

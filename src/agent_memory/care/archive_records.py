@@ -10,7 +10,7 @@ from agent_memory.models.clock import UtcDatetime, utc_now
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind, R
 from agent_memory.models.memory import Memory, MemoryId
-from agent_memory.models.record import IdOf, Record, ValueModel
+from agent_memory.models.record import IdOf, Record, ValueModel, new_list
 
 MAX_WHY_CHARS: Final = 300
 RunId = Annotated[str, IdOf("run")]
@@ -64,7 +64,7 @@ class TidyEntry(ValueModel):
     id: MemoryId
     rule: str = Field(default="", max_length=100)
     into: MemoryId | None = None
-    tags: list[str] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=new_list)
 
 
 class TidyRun(Record):
@@ -72,7 +72,7 @@ class TidyRun(Record):
 
     said: str = Field(min_length=1, max_length=1000)
     state: Literal["begun", "done", "undone"] = "begun"
-    entries: list[TidyEntry] = Field(default_factory=list)
+    entries: list[TidyEntry] = Field(default_factory=new_list)
     id: RunId = Field(default_factory=lambda: new_id("run-"))
     supersedes: RunId | None = None
 

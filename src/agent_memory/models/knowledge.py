@@ -17,7 +17,16 @@ from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind, R
 from agent_memory.models.memory import EPISODE_PREFIX
-from agent_memory.models.record import MAX_GROUP_CHARS, Facet, IdOf, Record, RecordId, ValueModel, group_facets
+from agent_memory.models.record import (
+    MAX_GROUP_CHARS,
+    Facet,
+    IdOf,
+    Record,
+    RecordId,
+    ValueModel,
+    group_facets,
+    new_list,
+)
 from agent_memory.models.text import check_content, check_text
 
 if TYPE_CHECKING:
@@ -133,7 +142,7 @@ class Topic(Record):
     name: str = Field(min_length=1, max_length=_MAX_TOPIC_CHARS)
     description: str = Field(min_length=10, max_length=500)
     body: str = Field(default="", max_length=MAX_TEXT_CHARS)
-    item_ids: list[RecordId] = Field(default_factory=list)
+    item_ids: list[RecordId] = Field(default_factory=new_list)
     consolidated_at: UtcDatetime | None = None
     edited_by: str = Field(default="", max_length=200)
     group: str = Field(default="", max_length=MAX_GROUP_CHARS)
@@ -187,8 +196,8 @@ class StageCheckpoint(Record):
     version: int = Field(default=1, ge=1)
     source_kind: Name
     through: int = Field(default=0, ge=0)
-    failures: list[StageFailure] = Field(default_factory=list)
-    never: list[RecordId] = Field(default_factory=list)
+    failures: list[StageFailure] = Field(default_factory=new_list)
+    never: list[RecordId] = Field(default_factory=new_list)
     id: Annotated[str, IdOf("mrk")] = Field(default_factory=lambda: new_id("mrk-"))
 
 
@@ -253,7 +262,7 @@ class Entity(GroupedRecord):
     name: str = Field(min_length=1, max_length=MAX_NAME_CHARS)
     entity_type: EntityType = "other"
     aliases: list[Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]] = Field(
-        default_factory=list, max_length=_MAX_VALUES
+        default_factory=new_list, max_length=_MAX_VALUES
     )
     attributes: dict[Annotated[str, Field(max_length=64)], Value] = Field(default_factory=dict, max_length=_MAX_VALUES)
     id: Annotated[str, IdOf("ent")] = Field(default_factory=lambda: new_id("ent-"))
@@ -287,7 +296,7 @@ class EntityMentions(Record):
     """
 
     content: str = Field(min_length=1)
-    at: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
+    at: list[Annotated[int, Field(ge=0)]] = Field(default_factory=new_list)
     group: str = Field(default="", max_length=MAX_GROUP_CHARS)
     id: Annotated[str, IdOf("men")] = Field(default_factory=lambda: new_id("men-"))
     supersedes: Annotated[str, IdOf("men")] | None = None

@@ -20,6 +20,7 @@ from agent_memory.models.record import (
     Trust,
     group_facets,
     may_stand_for,
+    new_list,
     offered_values,
 )
 from agent_memory.models.text import check_content, check_text, flatten, get_duplicate_key
@@ -165,7 +166,7 @@ class Candidate(Memory):
     is_note: bool = False
     waits_since: UtcDatetime | None = None
     act: Literal["", "forget", "store", "update"] = ""
-    act_ids: list[MemoryId] = Field(default_factory=list, max_length=MAX_ACT_IDS)
+    act_ids: list[MemoryId] = Field(default_factory=new_list, max_length=MAX_ACT_IDS)
     act_values: dict[str, JsonValue] = Field(default_factory=dict)
     batch: str = Field(default="", max_length=MAX_GROUP_CHARS)
 
@@ -225,7 +226,7 @@ class Observation(BaseModel):
     source: Source = Source(kind="user")
     origin: OriginText = ""
     trust: Trust = "medium"
-    tags: list[str] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=new_list)
     rule: str = ""
     cue: str = ""
     expires_at: UtcDatetime | None = None
@@ -239,7 +240,7 @@ class Scratchpad(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     agent_id: str
-    entries: list[Memory] = Field(default_factory=list)
+    entries: list[Memory] = Field(default_factory=new_list)
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -27,7 +27,7 @@ from agent_memory.models.text import MARK_CHARS, check_metadata, check_text, rem
 from agent_memory.models.validation import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pydantic._internal._model_construction import ModelMetaclass as _CheckedMeta
     from pydantic_core import CoreSchema
@@ -73,6 +73,10 @@ DISTINCT: Final = "_distinct"
 REPLACES: Final = "_replaces"
 """Relation to an older memory that was replaced at once by the words of this one; never asked about again."""
 _OURS: Final = "_"
+
+
+new_list: Final[Callable[[], list[Any]]] = lambda: []  # noqa: E731, PIE807 - see below
+"""Returns an empty list. To learn how to call `list` itself, pydantic reads the text of its signature, in 4 ms."""
 
 
 def may_stand_for(trust: Trust, replaced_trust: Trust) -> bool:
@@ -268,7 +272,7 @@ class Record(ValueModel):
 
     agent_id: str
     id: RecordId
-    tags: list[str] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=new_list)
     timestamp: UtcDatetime = Field(default_factory=utc_now)
     observed_at: UtcDatetime | None = None
     last_accessed: UtcDatetime | None = None
@@ -279,7 +283,7 @@ class Record(ValueModel):
     trust: Trust = "medium"
     confidence: Fraction | None = None
     importance: Fraction | None = None
-    links: list[Link] = Field(default_factory=list, max_length=100)
+    links: list[Link] = Field(default_factory=new_list, max_length=100)
     supersedes: RecordId | None = None
     expires_at: UtcDatetime | None = None
     pinned: bool = False

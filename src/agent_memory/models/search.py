@@ -14,7 +14,18 @@ from typing_extensions import override
 from agent_memory.errors import ValidationError
 from agent_memory.models.clock import UtcDatetime, parse_bound
 from agent_memory.models.memory import Category, Memory
-from agent_memory.models.record import GROUP, GROUPED, ITEM, Document, Facet, IdOf, Record, Surroundings, normalise_tags
+from agent_memory.models.record import (
+    GROUP,
+    GROUPED,
+    ITEM,
+    Document,
+    Facet,
+    IdOf,
+    Record,
+    Surroundings,
+    new_list,
+    normalise_tags,
+)
 from agent_memory.models.validation import describe
 
 if TYPE_CHECKING:
@@ -119,8 +130,8 @@ class SearchFilters(BaseModel):
     category: Category | None = None
     topic: str | None = None
     project: str | None = None
-    tags: list[str] = Field(default_factory=list)
-    all_tags: list[str] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=new_list)
+    all_tags: list[str] = Field(default_factory=new_list)
     date_range: DateRange | None = None
     min_access_count: int | None = Field(default=None, ge=0)
     include_items: bool = False

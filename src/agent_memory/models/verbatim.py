@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind
-from agent_memory.models.record import IdOf, Record
+from agent_memory.models.record import IdOf, Record, new_list
 from agent_memory.models.text import check_text
 
 MAX_VERBATIM_CHARS: Final = 5_000_000
@@ -33,7 +33,7 @@ class VerbatimRecord(Record):
     """
 
     adapter: Annotated[str, Field(pattern=r"^[a-z_]{1,24}$")]
-    namespace: list[VerbatimName] = Field(default_factory=list, max_length=_MAX_LEVELS)
+    namespace: list[VerbatimName] = Field(default_factory=new_list, max_length=_MAX_LEVELS)
     key: VerbatimName = ""
     content: str = Field(max_length=MAX_VERBATIM_CHARS)
     is_json: bool = False

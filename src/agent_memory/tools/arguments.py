@@ -33,6 +33,7 @@ from agent_memory.models import (
     parse_bound,
 )
 from agent_memory.models.identifiers import ID_DIGITS
+from agent_memory.models.record import new_list
 from agent_memory.tools.argument_reader import ToolArguments
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class StoreInput(ToolArguments):
 
     content: str = Field(json_schema_extra={"x-aliases": ["text", "memory", "fact"]})
     category: CategoryName = Field(json_schema_extra={"x-fallback": "note"})
-    tags: list[_Tag] = Field(default_factory=list, max_length=MAX_TAGS, json_schema_extra=_TAG)
+    tags: list[_Tag] = Field(default_factory=new_list, max_length=MAX_TAGS, json_schema_extra=_TAG)
     metadata: dict[str, JsonValue] = Field(default_factory=dict, json_schema_extra=_HIDDEN)
     supersedes: _MemoryId | None = Field(None, description="id of what it replaces")
     links: list[LinkInput] | None = Field(

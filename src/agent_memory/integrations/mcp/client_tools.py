@@ -14,6 +14,7 @@ from agent_memory.memory import views
 from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.models import is_memory_id, is_stated, to_text, visible
+from agent_memory.models.record import new_list
 from agent_memory.redaction import quoted
 from agent_memory.tools.agent_tool import AgentTool
 from agent_memory.tools.argument_reader import ToolArguments, read_arguments
@@ -74,7 +75,7 @@ class StoreArguments(ToolArguments):
 
     content: str = Field(json_schema_extra={"x-aliases": ["text", "memory", "fact"]})
     category: CategoryName = "note"
-    tags: list[str] = Field(default_factory=list, json_schema_extra={"x-aliases": ["tag"]})
+    tags: list[str] = Field(default_factory=new_list, json_schema_extra={"x-aliases": ["tag"]})
     supersedes: IdText | None = Field(None, description="id of what it replaces")
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from agent_memory.knowledge.llm.language_model import fence_json
 from agent_memory.models import flatten, visible
+from agent_memory.models.record import new_list
 from agent_memory.tools.argument_reader import ToolArguments
 
 if TYPE_CHECKING:
@@ -44,16 +45,16 @@ class StatementInput(ToolArguments):
     is_decision: bool = False
     owner: str = Field("", max_length=100)
     date: str = Field("", max_length=100)
-    entities: list[str] = Field(default_factory=list, max_length=20)
-    relations: list[dict[str, Any]] = Field(default_factory=list, max_length=5)
+    entities: list[str] = Field(default_factory=new_list, max_length=20)
+    relations: list[dict[str, Any]] = Field(default_factory=new_list, max_length=5)
 
 
 class DigestInput(ToolArguments):
     """Arguments of digest."""
 
     document: str = Field("", max_length=300, json_schema_extra={"x-aliases": ["name", "file", "title"]})
-    statements: list[StatementInput] = Field(default_factory=list, max_length=100)
-    done: list[str] = Field(default_factory=list, max_length=200)
+    statements: list[StatementInput] = Field(default_factory=new_list, max_length=100)
+    done: list[str] = Field(default_factory=new_list, max_length=200)
 
 
 async def run_digest(
