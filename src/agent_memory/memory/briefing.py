@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from agent_memory.models import Clock, Record
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_storage import RecordStorage
-    from agent_memory.store.store import RecordNeighbors
 
 MARKER: Final = "[agent-memory: briefing"
 """Beginning of the text; capture ignores texts that begin with it."""
@@ -241,16 +240,9 @@ async def _find_near_instructions(storage: MemoryStorage, asked: str, caller: Ca
     """
     if not storage.has_model or not asked.strip():
         return []  # loading a model takes half a second, which a greeting is not worth
-    near: list[tuple[float, Memory]] = []
-    for category in INSTRUCTION_CATEGORIES:
-        filters = SearchFilters(category=category).within(caller.group)
-        pairs = await storage.compare_neighbors(asked, filters, _list_near, floor=_MIN_COSINE, reads_all=True)
-        near += [(cosine, memory) for memory, cosine in pairs or () if _is_shown(memory, caller)]
-    return [memory for _, memory in nlargest(_NEAREST, near, key=itemgetter(0))]
-
-
-def _list_near(neighbors: RecordNeighbors[Memory]) -> list[tuple[Memory, float]]:
-    return list(neighbors.near)
+    scopes = [SearchFilters(category=category).within(caller.group) for category in INSTRUCTION_CATEGORIES]
+    near = [pair for pair in await storage.list_near(asked, scopes, _MIN_COSINE) if _is_shown(pair[0], caller)]
+    return [memory for memory, _ in nlargest(_NEAREST, near, key=itemgetter(1))]
 
 
 async def _find_findings(

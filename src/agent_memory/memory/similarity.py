@@ -52,15 +52,11 @@ async def is_near(storage: MemoryStorage, text: str, memory: Memory, caller: Cal
 
     False unless the model is loaded.
     """
-
-    def has_memory(neighbors: RecordNeighbors[Memory]) -> bool:
-        return any(neighbor.id == memory.id for neighbor, _ in neighbors.near)
-
-    filters = filters_of(None).within(caller.group)
     try:
-        return bool(await storage.compare_neighbors(text, filters, has_memory, floor=MIN_COSINE, reads_all=True))
+        near = await storage.list_near(text, [filters_of(None).within(caller.group)], MIN_COSINE)
     except StorageError:
         return False
+    return any(neighbor.id == memory.id for neighbor, _ in near)
 
 
 def choose_similar(memory: Memory, neighbors: RecordNeighbors[Memory]) -> list[Memory]:

@@ -14,7 +14,7 @@ from agent_memory.store.record_storage import RecordStorage
 from agent_memory.store.store import WARM_AT_ONCE, RecordNeighbors, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.journal import Change
@@ -76,6 +76,25 @@ class NeighborStorage(RecordStorage[R], Generic[R]):
             most_unread = None if reads_all else _MOST_UNREAD
             neighbors = store.find_neighbors(text, filters, vector, floor=floor or 0.0, most_unread=most_unread)
             return None if neighbors is None else compare(neighbors)
+
+        return await self._run(find)
+
+    async def list_near(self, text: str, scopes: Sequence[SearchFilters], floor: float) -> list[tuple[R, float]]:
+        """Return valid records near a text by meaning, each with its cosine.
+
+        In one call of the thread, and without a comparison of words. Empty without a loaded model.
+
+        Args:
+            text: Text to compare with.
+            scopes: Conditions of the records; the nearest of each are returned, best first.
+            floor: Lowest cosine of a record, on MiniLM's scale.
+        """
+        embed = await self._get_embed(text)
+
+        def find(store: Store[R]) -> list[tuple[R, float]]:
+            vector = embed(store)
+            answers = [store.find_neighbors(text, filters, vector, floor=floor) for filters in scopes]
+            return [pair for neighbors in answers if neighbors is not None for pair in neighbors.near]
 
         return await self._run(find)
 
