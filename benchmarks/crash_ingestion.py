@@ -36,7 +36,7 @@ from agent_memory.knowledge.pages.assignment import file_all
 from agent_memory.knowledge.pages.page_items import load_texts
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import drawn_from, get_source_id
-from agent_memory.knowledge.topics.markdown import parse, render
+from agent_memory.knowledge.topics.page import parse, render
 from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.memory import NOBODY
 from agent_memory.memory.features import attach_withdrawals

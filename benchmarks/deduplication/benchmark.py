@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.knowledge.entities.matching import Matcher, normal_form
-from agent_memory.knowledge.entities.matching.word_similarity import likeness
+from agent_memory.knowledge.entities.matching.normal_forms import likeness
 from benchmarks.deduplication.data import SETS, load
 from benchmarks.harness import build_parser, get_percentile, get_wilson_interval, print_report, resample
 

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
-from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.llm.language_model import Asking, ModelBudget, ModelUse
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.memory import NOBODY
 from agent_memory.settings import ServiceSettings

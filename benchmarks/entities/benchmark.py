@@ -24,8 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.entities.entity_drafts import extract_entities, resolve
-from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
+from agent_memory.knowledge.entities.entity_drafts import EntityMatcherIndex, extract_entities, resolve
 from agent_memory.knowledge.entities.name_finder import LOWERCASE
 from agent_memory.knowledge.pipeline.ingestion_config import EntityDeduplicationConfig
 from agent_memory.models import Episode

@@ -19,7 +19,7 @@ from agent_memory.knowledge.intake.file_formats import read_transcript
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import cut_passages
 from agent_memory.knowledge.summaries.quotes import SummaryTurn, choose_quotes
-from agent_memory.knowledge.topics.markdown import parse
+from agent_memory.knowledge.topics.page import parse
 from agent_memory.language.similarity import find_conflict
 from agent_memory.language.text_forms import excerpt
 from agent_memory.language.words import query_terms

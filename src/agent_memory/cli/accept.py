@@ -12,7 +12,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import list_acceptable, list_session
-from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
+from agent_memory.knowledge.llm.language_model import ModelUse, get_model_proposal
 from agent_memory.models import RESOURCE, utc_now
 from agent_memory.models.identifiers import IMPORT_PREFIX
 from agent_memory.redaction import quoted

@@ -121,7 +121,7 @@ def _parse_columns(text: str) -> dict[str, str]:
     Raises:
         typer.BadParameter: The map is not readable.
     """
-    from agent_memory.knowledge.sources.table_rows import parse_columns
+    from agent_memory.knowledge.sources.fact_lists import parse_columns
 
     try:
         return parse_columns(text)

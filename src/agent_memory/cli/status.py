@@ -19,7 +19,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.knowledge.digest.model_digest import ModelEstimate, estimate_use
 from agent_memory.knowledge.digest.passage_digest import DIGESTED_AT, list_passages
-from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
+from agent_memory.knowledge.llm.language_model import ModelUse, get_model_proposal
 from agent_memory.memory.inbox_access import count_waiting
 from agent_memory.models import to_text, utc_now
 from agent_memory.models.text import one_line

@@ -19,7 +19,7 @@ from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.tool_answers import describe_missing_page
-from agent_memory.knowledge.topics.markdown import join_claims, unescape
+from agent_memory.knowledge.topics.page import join_claims, unescape
 from agent_memory.models import Topic, to_text, visible
 from agent_memory.models.text import one_line
 from agent_memory.redaction import quoted

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.cli.formats import read_yaml, to_yaml
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.passages.structure import find_body
+from agent_memory.knowledge.passages.sections import find_body
 from agent_memory.models import Memory, is_memory_id, is_told
 from agent_memory.models.text import remove_invisible
 

@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from agent_memory.errors import AgentMemoryError, IngestionError, SummarizationError, ValidationError
-from agent_memory.knowledge.entities.entity_drafts import EntityExtractionResult, extract_entities
-from agent_memory.knowledge.entities.entity_index import EntityIndexCache
+from agent_memory.knowledge.entities.entity_drafts import EntityExtractionResult, EntityIndexCache, extract_entities
 from agent_memory.knowledge.entities.entity_stage import measure_extraction
 from agent_memory.knowledge.entities.matching.profiles import describe_entity
 from agent_memory.knowledge.entities.merges import merge

@@ -62,7 +62,7 @@ from agent_memory.knowledge.passages.item_stage import ItemStage
 from agent_memory.knowledge.passages.items import is_passage
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of, store_passages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.markdown import render
+from agent_memory.knowledge.topics.page import render
 from agent_memory.logs import get_logger
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import TOPIC, Listing, SearchFilters

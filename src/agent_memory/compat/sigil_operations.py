@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.compat.sigil_layers import ItemLayer, MemoryItem, view_item
 from agent_memory.errors import ConfigurationError, RetrievalError, StorageError, ValidationError
-from agent_memory.knowledge.llm.candidate_choice import choose_candidates
-from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelFailure
+from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelFailure, choose_candidates
 from agent_memory.language.words import query_terms
 from agent_memory.logs import get_logger
 

@@ -34,8 +34,7 @@ from agent_memory.knowledge.intake.drafts import (
 )
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.turns import FileConversation
-from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact
-from agent_memory.knowledge.sources.source_files import UNREADABLE, StreamPosition
+from agent_memory.knowledge.sources.source_files import LEFT_OUT, UNREADABLE, ImportedFact, StreamPosition
 from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.memory.similarity import find_similar
 from agent_memory.models import CANDIDATE, RESOURCE, Candidate, Memory, Source, as_utc, derived_id, get_import_id
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.sources.import_parts import ImportPart
-    from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
+    from agent_memory.knowledge.sources.source_files import ImportPart, SourceFile, SourceTree
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.memory.results import Imported
 

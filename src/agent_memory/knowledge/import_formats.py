@@ -22,7 +22,7 @@ from agent_memory.knowledge.sources.chat_exports import (
     read_gemini,
     read_letta,
 )
-from agent_memory.knowledge.sources.documents.document_files import (
+from agent_memory.knowledge.sources.documents import (
     MAILS,
     PAGES,
     UNREAD,
@@ -33,16 +33,28 @@ from agent_memory.knowledge.sources.documents.document_files import (
     refuse_document,
 )
 from agent_memory.knowledge.sources.fact_lists import (
+    MEMORY_COLUMNS,
+    SQLITE_START,
+    STORE_COLUMNS,
     has_dated_lines,
+    has_table,
     list_mem0,
+    read_csv,
     read_graph,
+    read_langgraph_store,
     read_list,
     read_mem0,
     read_memories,
+    read_memory_table,
 )
 from agent_memory.knowledge.sources.json_records import JsonRecord, iter_elements, peek_lines
-from agent_memory.knowledge.sources.messengers.messenger_exports import read_discord, read_slack, read_telegram
-from agent_memory.knowledge.sources.messengers.whatsapp import is_whatsapp, read_whatsapp
+from agent_memory.knowledge.sources.messengers import (
+    is_whatsapp,
+    read_discord,
+    read_slack,
+    read_telegram,
+    read_whatsapp,
+)
 from agent_memory.knowledge.sources.note_files import (
     INDEX_NAME,
     RULE_NAMES,
@@ -53,21 +65,11 @@ from agent_memory.knowledge.sources.note_files import (
     read_rules,
 )
 from agent_memory.knowledge.sources.session_files import read_session_log, read_transcript_log
-from agent_memory.knowledge.sources.table_rows import (
-    MEMORY_COLUMNS,
-    SQLITE_START,
-    STORE_COLUMNS,
-    has_table,
-    read_csv,
-    read_langgraph_store,
-    read_memory_table,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from agent_memory.knowledge.sources.import_parts import ImportPart
-    from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
+    from agent_memory.knowledge.sources.source_files import ImportPart, SourceFile, SourceTree
 
 _PEEKED_ELEMENTS: Final = 5
 _PEEKED_BYTES: Final = 1 << 16

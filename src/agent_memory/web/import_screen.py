@@ -14,8 +14,8 @@ from agent_memory.knowledge.import_formats import take_sample
 from agent_memory.knowledge.intake.withdrawal import list_session, restore_items, withdraw_import
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.plan_view import describe_stored, list_counts, view_plan
+from agent_memory.knowledge.sources.fact_lists import parse_columns
 from agent_memory.knowledge.sources.source_files import SourceTree, open_source
-from agent_memory.knowledge.sources.table_rows import parse_columns
 from agent_memory.models.identifiers import IMPORT_PREFIX, new_import_session
 from agent_memory.web.page_view import ActResult, PageForm, PageNotice, PageView
 

@@ -12,8 +12,7 @@ from agent_memory.knowledge.pages.page_items import get_title
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.subjects import FILE
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.topics.markdown import parse, unescape
-from agent_memory.knowledge.topics.page import PageClaim
+from agent_memory.knowledge.topics.page import PageClaim, parse, unescape
 from agent_memory.models import to_text
 from agent_memory.redaction import quoted
 from agent_memory.web.page_view import PageView

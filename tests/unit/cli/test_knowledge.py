@@ -12,7 +12,7 @@ import pytest
 
 from agent_memory.cli import screen
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
+from agent_memory.knowledge.llm.language_model import ModelUse, get_model_proposal
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service
 from agent_memory.models import Resource, utc_now

@@ -20,8 +20,7 @@ from agent_memory.knowledge import (
     RAGRetriever,
     RetrievalMode,
 )
-from agent_memory.knowledge.llm.candidate_choice import read_choice
-from agent_memory.knowledge.llm.language_model import NO_MODEL
+from agent_memory.knowledge.llm.language_model import NO_MODEL, read_choice
 from agent_memory.settings import ServiceSettings
 from tests.rows import check_rows
 from tests.support import NOON

@@ -12,7 +12,7 @@ from amplifier_core import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, T
 from amplifier_core.models import Pricing
 
 from agent_memory.knowledge.digest.model_digest import ANSWER_TOKENS
-from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
+from agent_memory.knowledge.llm.language_model import ModelUse, get_model_proposal
 from agent_memory.models import utc_now
 from tests.unit.hooks_memory_ingestion.conftest import PATIENT, IntakeLimits
 

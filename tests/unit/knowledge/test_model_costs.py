@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent_memory.knowledge.digest.model_digest import render_prompt
-from agent_memory.knowledge.llm.candidate_choice import build_choice_prompt
+from agent_memory.knowledge.llm.language_model import build_choice_prompt
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Memory
 from tests.rows import check_rows

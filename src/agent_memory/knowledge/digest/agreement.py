@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import load_rules
-from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.knowledge.passages.structure import LINE, TextBlock, is_item_start, parse_blocks
+from agent_memory.knowledge.passages.sections import LINE, SEPARATOR, TextBlock, is_item_start, parse_blocks
 from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import find_breaks
 from agent_memory.language.words import query_terms

@@ -14,10 +14,9 @@ from pydantic import Field
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.digest_tool import StatementInput
 from agent_memory.knowledge.digest.passage_digest import DigestOutcome, QuotedStatement, take_first
-from agent_memory.knowledge.llm.language_model import Asking, ModelFailure, fence_json, read_rows
-from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.llm.language_model import Asking, ModelFailure, ModelUse, fence_json, read_rows
 from agent_memory.knowledge.passages.items import list_source_ids
-from agent_memory.knowledge.passages.structure import find_words
+from agent_memory.knowledge.passages.sections import find_words
 from agent_memory.knowledge.pipeline.stages import (
     MODEL_UNREADABLE,
     Backlog,

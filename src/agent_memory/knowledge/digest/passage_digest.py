@@ -16,7 +16,7 @@ from agent_memory.knowledge.digest.agreement import (
     find_sentence_before,
     tells_decision,
 )
-from agent_memory.knowledge.entities.entity_index import get_entity_id
+from agent_memory.knowledge.entities.entity_drafts import get_entity_id
 from agent_memory.knowledge.entities.merges import REMOVED_RULES, list_cluster
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS
 from agent_memory.knowledge.entities.relations import (
@@ -30,8 +30,7 @@ from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.passages.items import BEFORE, get_place, get_speaker, is_passage, list_source_ids
-from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.knowledge.passages.structure import find_words
+from agent_memory.knowledge.passages.sections import SEPARATOR, find_words
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory.caller import is_seen

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.entities.entity_drafts import (
     EntityDrafts,
+    EntityIndexCache,
+    EntityMatcherIndex,
     extract_entities,
     get_person_name,
+    list_entity_ids,
     resolve,
     resolve_speaker,
 )
-from agent_memory.knowledge.entities.entity_index import EntityIndexCache, EntityMatcherIndex, list_entity_ids
 from agent_memory.knowledge.entities.relations import RELATIONS, store_relations
 from agent_memory.knowledge.pipeline import metrics
 from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS, Batch

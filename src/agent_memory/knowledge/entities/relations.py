@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from agent_memory.knowledge.passages.structure import find_words
+from agent_memory.knowledge.passages.sections import find_words
 from agent_memory.language.sentences import find_sentences
 from agent_memory.memory.trust import lowest
 from agent_memory.models import OBJECT, RELATION, SUBJECT, derived_id, to_text

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.passages.structure import find_body
+from agent_memory.knowledge.passages.sections import find_body
 from agent_memory.models import RESOURCE, as_utc, derived_id
 from agent_memory.models.record import MAX_TAG_CHARS, MAX_TAGS
 

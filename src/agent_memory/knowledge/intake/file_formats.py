@@ -45,7 +45,7 @@ from agent_memory.knowledge.intake.turns import (
     split_keys,
     to_mapping,
 )
-from agent_memory.knowledge.sources.messengers.whatsapp import is_whatsapp, read_whatsapp
+from agent_memory.knowledge.sources.messengers import is_whatsapp, read_whatsapp
 from agent_memory.language.speakers import SpeakerTurn, parse_turn
 from agent_memory.models import from_seconds
 from agent_memory.models.clock import FILE_TIME

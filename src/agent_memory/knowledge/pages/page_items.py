@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
 from agent_memory.knowledge.passages.items import get_place, get_source_id, is_passage
-from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.knowledge.passages.structure import find_words
+from agent_memory.knowledge.passages.sections import SEPARATOR, find_words
 from agent_memory.knowledge.topics.consolidation import (
     DOCUMENTS,
     HEADINGS,
@@ -19,8 +18,7 @@ from agent_memory.knowledge.topics.consolidation import (
     TopicItem,
     consolidate,
 )
-from agent_memory.knowledge.topics.markdown import parse
-from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, Page, PageClaim, with_lines
+from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, Page, PageClaim, parse, with_lines
 from agent_memory.models import EPISODE, RESOURCE, flatten
 from agent_memory.models.clock import FILE_TIME
 from agent_memory.models.memory import PASSAGE

@@ -32,7 +32,7 @@ from agent_memory.knowledge.pages.subjects import (
 )
 from agent_memory.knowledge.passages.items import get_source_id
 from agent_memory.knowledge.topics.consolidation import INTERVAL, TopicConsolidation
-from agent_memory.knowledge.topics.markdown import escape, parse, render
+from agent_memory.knowledge.topics.page import escape, parse, render
 from agent_memory.knowledge.topics.page_files import PageFiles, TopicFiles, cut_rendered
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.passages.sections import MOST_CHARS, TextPassage, cut_passages
-from agent_memory.knowledge.passages.structure import LINE
+from agent_memory.knowledge.passages.sections import LINE, MOST_CHARS, TextPassage, cut_passages
 from agent_memory.language.sentences import find_breaks
 from agent_memory.language.speakers import parse_turn
 

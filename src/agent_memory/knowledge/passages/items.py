@@ -16,8 +16,7 @@ from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafts import PERSON, UNKNOWN
 from agent_memory.knowledge.intake.turns import find_past_day
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
-from agent_memory.knowledge.passages.sections import SEPARATOR, TextPassage, cut_passages, leave_out
-from agent_memory.knowledge.passages.structure import LINE
+from agent_memory.knowledge.passages.sections import LINE, SEPARATOR, TextPassage, cut_passages, leave_out
 from agent_memory.language.sentences import names_time
 from agent_memory.language.words import fold
 from agent_memory.memory.trust import lowest

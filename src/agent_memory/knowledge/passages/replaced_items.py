@@ -21,7 +21,7 @@ from agent_memory.knowledge.passages.items import (
     list_source_ids,
     with_link,
 )
-from agent_memory.knowledge.passages.structure import find_words
+from agent_memory.knowledge.passages.sections import find_words
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, to_text
 from agent_memory.models.memory import FROM, PASSAGE
 from agent_memory.store.record_redaction import redact_fields

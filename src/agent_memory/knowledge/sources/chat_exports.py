@@ -19,9 +19,9 @@ from agent_memory.knowledge.intake.turns import (
     repair_text,
     to_mapping,
 )
-from agent_memory.knowledge.sources.documents.html_text import read_html
-from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, cut_statements
+from agent_memory.knowledge.sources.documents import read_html
 from agent_memory.knowledge.sources.json_records import iter_elements, read_list
+from agent_memory.knowledge.sources.source_files import LEFT_OUT, ImportedFact, ImportPart, cut_statements
 from agent_memory.models import as_utc, to_text
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from agent_memory.knowledge.intake.document_index import describe_path, read_fro
 from agent_memory.knowledge.intake.drafts import FORMAT, ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.file_formats import read_talk
 from agent_memory.knowledge.intake.turns import find_past_day, parse_moment, repair_text
-from agent_memory.knowledge.passages.structure import find_body
+from agent_memory.knowledge.passages.sections import find_body
 from agent_memory.knowledge.sources.fact_lists import build_relations, clean_tags
-from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, cut_statements
+from agent_memory.knowledge.sources.source_files import LEFT_OUT, ImportedFact, ImportPart, cut_statements
 from agent_memory.models import utc_now
 from agent_memory.models.clock import FILE_TIME
 from agent_memory.models.identifiers import CATEGORIES

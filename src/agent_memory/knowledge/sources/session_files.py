@@ -13,17 +13,16 @@ from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.drafts import SkippedPart
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError, find_log_format
 from agent_memory.knowledge.intake.turns import FileConversation, StreamedTurns
-from agent_memory.knowledge.sources.import_parts import LEFT_OUT
 from agent_memory.knowledge.sources.json_records import iter_lines, peek_lines
+from agent_memory.knowledge.sources.source_files import LEFT_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.knowledge.intake.drafts import ReceivedTurn
     from agent_memory.knowledge.intake.session_logs import LogFormat, ReadTurns
-    from agent_memory.knowledge.sources.import_parts import ImportPart
     from agent_memory.knowledge.sources.json_records import JsonRecord
-    from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
+    from agent_memory.knowledge.sources.source_files import ImportPart, SourceFile, SourceTree
 
 EVENTS_NAME: Final = "events.jsonl"
 _DETAILS: Final = {"sessionId": "session", "cwd": "folder", "gitBranch": "branch"}

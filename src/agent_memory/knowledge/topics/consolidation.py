@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.knowledge.topics.markdown import escape
-from agent_memory.knowledge.topics.page import Footnote, Line, OwnText, Page, PageClaim, with_lines
+from agent_memory.knowledge.topics.page import Footnote, Line, OwnText, Page, PageClaim, escape, with_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -20,8 +20,12 @@ from agent_memory.encryption import is_encrypted
 from agent_memory.files.atomic import make_private_folder, remove_leftovers, replace_file, translated
 from agent_memory.files.exchange import move_if_free, put_file_in_place, read_settled, set_aside
 from agent_memory.files.names import PAGE_INDEX
-from agent_memory.knowledge.topics.markdown import (
+from agent_memory.knowledge.topics.page import (
     EDITED,
+    Line,
+    OwnText,
+    Page,
+    PageClaim,
     break_claims,
     escape,
     join_claims,
@@ -29,8 +33,8 @@ from agent_memory.knowledge.topics.markdown import (
     parse,
     render,
     split,
+    with_lines,
 )
-from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text
 

@@ -17,8 +17,7 @@ from agent_memory.knowledge.digest.model_digest import (
     split_batches,
 )
 from agent_memory.knowledge.intake.drafts import ReceivedDocument
-from agent_memory.knowledge.llm.language_model import Asking
-from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.llm.language_model import Asking, ModelUse
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService

@@ -12,7 +12,7 @@ from agent_memory.care.privacy.purge import Purging
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest import digest_tool
 from agent_memory.knowledge.digest.passage_digest import DIGEST, DigestOutcome, PassageDigest, QuotedStatement
-from agent_memory.knowledge.entities.entity_index import get_entity_id
+from agent_memory.knowledge.entities.entity_drafts import get_entity_id
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.passages.items import is_as_drawn

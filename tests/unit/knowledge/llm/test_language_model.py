@@ -6,8 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge import Asking, ModelBudget
-from agent_memory.knowledge.llm.candidate_choice import ChosenCandidate
-from agent_memory.knowledge.llm.language_model import ModelFailure, read_rows
+from agent_memory.knowledge.llm.language_model import ChosenCandidate, ModelFailure, read_rows
 from agent_memory.language.prompt_text import estimate_tokens
 from tests.rows import check_rows
 

@@ -13,7 +13,7 @@ from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.pages import pages
 from agent_memory.knowledge.pages.pages import Pages, PageShortener, page_for
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
-from agent_memory.knowledge.topics.markdown import parse, render
+from agent_memory.knowledge.topics.page import parse, render
 from agent_memory.knowledge.topics.page_files import read_page_file
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService

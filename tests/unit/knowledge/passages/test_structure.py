@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.knowledge.passages.structure import find_words
+from agent_memory.knowledge.passages.sections import find_words
 from tests.rows import check_rows
 
 TEXT = "Ann: The boat is moored at\n   pier four. 船は港にある。 The door is red."

@@ -12,9 +12,8 @@ import pytest
 from agent_memory.knowledge.import_formats import take_sample
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.turns import parse_moment
-from agent_memory.knowledge.sources.documents import document_files
-from agent_memory.knowledge.sources.import_parts import ImportedFact
-from agent_memory.knowledge.sources.source_files import open_source
+from agent_memory.knowledge.sources import documents
+from agent_memory.knowledge.sources.source_files import ImportedFact, open_source
 from tests.unit.knowledge.sources.conftest import read_source
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def test_telegram_chat_without_ids_keeps_its_times(read: Read) -> None:
 
 @pytest.mark.parametrize("name", ["a.eml", "a.mbox"])
 def test_mail_beyond_the_limit_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(document_files, "MAX_TEXT_BYTES", 1_000)
+    monkeypatch.setattr(documents, "MAX_TEXT_BYTES", 1_000)
     (tmp_path / name).write_text(f"From a\nSubject: A\n\n{'x' * 5_000}\n\nFrom b\nSubject: B\n\nTwo.\n")
     parts = [part for _, part in read_source(tmp_path / name)]
     assert parts[0] == SkippedPart("mail 1", "too_long")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.knowledge.intake.turns import FileConversation
-from agent_memory.knowledge.sources.import_parts import ImportedFact
+from agent_memory.knowledge.sources.source_files import ImportedFact
 from tests.rows import check_rows
 from tests.unit.knowledge.sources.conftest import read_source, to_text, write_files
 

@@ -13,8 +13,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.knowledge.import_formats import FORMATS, find_format, read_parts, take_sample
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.turns import FileConversation
-from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact
-from agent_memory.knowledge.sources.source_files import open_source
+from agent_memory.knowledge.sources.source_files import LEFT_OUT, ImportedFact, open_source
 from tests.support import raises
 
 if TYPE_CHECKING:

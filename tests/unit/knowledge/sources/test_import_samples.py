@@ -14,8 +14,7 @@ from agent_memory.knowledge.bulk_import import choose_format
 from agent_memory.knowledge.import_formats import read_parts, take_sample
 from agent_memory.knowledge.intake.drafts import SkippedPart
 from agent_memory.knowledge.intake.turns import FileConversation
-from agent_memory.knowledge.sources.import_parts import ImportedFact
-from agent_memory.knowledge.sources.source_files import open_source
+from agent_memory.knowledge.sources.source_files import ImportedFact, open_source
 
 SAMPLES = Path(__file__).resolve().parents[3] / "fixtures" / "imports"
 CHATGPT = [

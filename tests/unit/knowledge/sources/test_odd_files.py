@@ -13,7 +13,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.knowledge.bulk_import import choose_format
 from agent_memory.knowledge.import_formats import find_format, take_sample
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
-from agent_memory.knowledge.sources.documents import document_files
+from agent_memory.knowledge.sources import documents
 from agent_memory.knowledge.sources.source_files import open_source
 from tests.unit.knowledge.sources.conftest import read_source
 
@@ -102,7 +102,7 @@ def test_crash_of_a_reader_is_a_damaged_file(tmp_path: Path, monkeypatch: pytest
     def crash(_text: str) -> None:
         raise TypeError
 
-    monkeypatch.setattr(document_files, "read_html", crash)
+    monkeypatch.setattr(documents, "read_html", crash)
     with pytest.raises(ValidationError) as raised:
         read_source(path)
     assert raised.value.code == "damaged_file"

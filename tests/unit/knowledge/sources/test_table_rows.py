@@ -11,8 +11,7 @@ import pytest
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.import_formats import find_format, read_parts, take_sample
 from agent_memory.knowledge.intake.drafts import SkippedPart
-from agent_memory.knowledge.sources.import_parts import ImportedFact
-from agent_memory.knowledge.sources.source_files import open_source
+from agent_memory.knowledge.sources.source_files import ImportedFact, open_source
 from tests.support import raises
 from tests.unit.knowledge.sources.conftest import write_zip
 

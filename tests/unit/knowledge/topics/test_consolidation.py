@@ -19,8 +19,7 @@ from agent_memory.knowledge.topics.consolidation import (
     TopicItem,
     consolidate,
 )
-from agent_memory.knowledge.topics.markdown import UNTRUSTED, parse, render
-from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
+from agent_memory.knowledge.topics.page import UNTRUSTED, Footnote, OwnText, Page, PageClaim, parse, render
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEXTS = ("Lea moved to Bern.", "Lea likes tea.", "The gate opens at nine.", "Deploys need two reviews.")

@@ -8,8 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.markdown import count_tokens, escape, join_parts, parse, render, split, unescape
-from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section
+from agent_memory.knowledge.topics.page import (
+    Footnote,
+    OwnText,
+    Page,
+    PageClaim,
+    Section,
+    count_tokens,
+    escape,
+    join_parts,
+    parse,
+    render,
+    split,
+    unescape,
+)
 from tests.rows import check_rows
 
 HOSTILE = (

@@ -19,8 +19,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.integrations.amplifier.hooks.capture_recorder import PRIORITY, ListenerOptions, TurnListener
 from agent_memory.integrations.amplifier.hooks.turn_writer import TurnBatch, TurnWriter
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
-from agent_memory.knowledge.llm.language_model import ModelBudget
-from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
+from agent_memory.knowledge.llm.language_model import ModelBudget, ModelUse, get_model_proposal
 from agent_memory.logs import get_logger
 from agent_memory.memory.events import payload
 from agent_memory.models import MAX_TEXT_CHARS, to_text, utc_now

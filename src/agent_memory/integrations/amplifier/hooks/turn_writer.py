@@ -16,8 +16,7 @@ from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.knowledge.digest.model_digest import ModelEstimate, ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import repair_text
-from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
-from agent_memory.knowledge.llm.model_use import get_model_proposal
+from agent_memory.knowledge.llm.language_model import Asking, ModelBudget, get_model_proposal
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.redaction import SecretRedactor

@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from agent_memory.knowledge.entities.matching.normal_forms import EDITION_WORDS, NEGATIONS
-from agent_memory.knowledge.entities.matching.profiles import find_opposed, is_rich, overlap, people_in, variant
-from agent_memory.knowledge.entities.matching.word_similarity import (
+from agent_memory.knowledge.entities.matching.normal_forms import (
+    EDITION_WORDS,
+    NEGATIONS,
     compatible,
     initials,
     kinship,
@@ -22,10 +22,12 @@ from agent_memory.knowledge.entities.matching.word_similarity import (
     likeness,
     owns,
 )
+from agent_memory.knowledge.entities.matching.profiles import find_opposed, is_rich, overlap, people_in, variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from agent_memory.knowledge.entities.matching.normal_forms import Kinship
     from agent_memory.knowledge.entities.matching.profiles import (
         Name,
         Profile,
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
         WordOverlap,
         WordWeights,
     )
-    from agent_memory.knowledge.entities.matching.word_similarity import Kinship
 
 Blocks: TypeAlias = Literal["", "unsure", "conflict", "all"]
 """What a piece of evidence forbids. `unsure`: a merge, because too little is known. `conflict`: a merge, also by way of

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from agent_memory.knowledge.entities.matching.comparison import Comparison, compare
+from agent_memory.knowledge.entities.matching.normal_forms import initials, list_nickname_groups
 from agent_memory.knowledge.entities.matching.profiles import Described, Name, Profile, WordWeights
-from agent_memory.knowledge.entities.matching.word_similarity import initials, list_nickname_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -21,11 +21,12 @@ from agent_memory.knowledge.entities.matching.normal_forms import (
     is_email,
     known_form,
     legal_forms,
+    mailbox,
     name_words,
+    nearness,
     normal_form,
     split_words,
 )
-from agent_memory.knowledge.entities.matching.word_similarity import mailbox, nearness
 from agent_memory.models.knowledge import UNTYPED
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.entities.matching.word_similarity import distance, likeness, misspelt, nearness, numeronym
+from agent_memory.knowledge.entities.matching.normal_forms import distance, likeness, misspelt, nearness, numeronym
 from tests.rows import check_rows
 
 LETTERS = st.text(alphabet="abcé", max_size=9)

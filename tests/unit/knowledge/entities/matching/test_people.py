@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.knowledge.entities.matching.word_similarity import compatible, kinship, mailbox, nickname, owns
+from agent_memory.knowledge.entities.matching.normal_forms import compatible, kinship, mailbox, nickname, owns
 from tests.rows import check_rows
 
 

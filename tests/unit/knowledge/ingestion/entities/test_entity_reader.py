@@ -17,7 +17,7 @@ from agent_memory.ingestion import (
     MemoryIngestor,
     Turn,
 )
-from agent_memory.knowledge.entities.entity_index import get_entity_id
+from agent_memory.knowledge.entities.entity_drafts import get_entity_id
 from agent_memory.knowledge.entities.entity_repository import EntityReader
 from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.drafts import ReceivedTurn as Said

@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.import_formats import find_format, read_parts, take_sample
-from agent_memory.knowledge.sources.documents.html_text import read_html
+from agent_memory.knowledge.sources.documents import read_html
 from agent_memory.knowledge.sources.source_files import open_source
 from tests.support import raises
 

@@ -10,7 +10,7 @@ import pytest
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.file_formats import parse_file
 from agent_memory.knowledge.intake.turns import FileConversation
-from agent_memory.knowledge.sources.messengers.whatsapp import is_whatsapp, read_whatsapp
+from agent_memory.knowledge.sources.messengers import is_whatsapp, read_whatsapp
 from tests.support import raises
 
 if TYPE_CHECKING:

@@ -1,9 +1,14 @@
-"""Web pages, mails and Word files as documents, without extra packages."""
+"""Web pages, mails and Word files as documents, without extra packages.
+
+A page is read in linear time of its length, which the parser of the standard library does not promise.
+"""
 
 from __future__ import annotations
 
 import email
 import email.policy
+import html
+import re
 import zipfile
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
@@ -12,17 +17,67 @@ from xml.etree import ElementTree as ET
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.turns import repair_text
-from agent_memory.knowledge.sources.documents.html_text import read_html
-from agent_memory.knowledge.sources.import_parts import LEFT_OUT
-from agent_memory.knowledge.sources.source_files import MAX_TEXT_BYTES, UNREADABLE
+from agent_memory.knowledge.sources.source_files import LEFT_OUT, MAX_TEXT_BYTES, UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
     from email.message import EmailMessage
 
-    from agent_memory.knowledge.sources.import_parts import ImportPart
-    from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
+    from agent_memory.knowledge.sources.source_files import ImportPart, SourceFile, SourceTree
+
+_TAG: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*+)[^<>]*+>|<[!?][^<>]*+>")
+_HIDDEN: Final = frozenset({"head", "noscript", "script", "style", "template"})
+_BLOCKS: Final = frozenset({
+    "address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "footer", "form", "h1",
+    "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul",
+})  # fmt: skip
+_PARAGRAPHS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "p"})
+_SPACES: Final = re.compile(r"[^\S\n]++")
+_BREAKS: Final = re.compile(r" ?\n ?(?:\n ?)*+")
+
+
+def read_html(page: str) -> tuple[str, str]:
+    """Return the title and the words of a page, as in Markdown."""
+    page = _drop_comments(page)
+    parts, titles = list[str](), list[str]()
+    place, hidden, is_title = 0, "", False
+    for tag in _TAG.finditer(page):
+        words = page[place : tag.start()].replace("\n", " ")
+        if is_title:
+            titles.append(words)
+        elif not hidden:
+            parts.append(words)
+        place, name = tag.end(), (tag[2] or "").lower()
+        is_title = name == "title" and not tag[1]
+        if hidden:
+            hidden = "" if tag[1] and name == hidden else hidden
+        elif name in _HIDDEN and not tag[1]:
+            hidden = name
+        elif name:
+            parts.append(_mark_tag(name, is_end=bool(tag[1])))
+    if not hidden:
+        parts.append(page[place:])
+    text = _SPACES.sub(" ", html.unescape("".join(parts)))
+    text = _BREAKS.sub(lambda gap: "\n\n" if gap[0].count("\n") > 1 else "\n", text)
+    return " ".join(html.unescape("".join(titles)).split()), text.strip()
+
+
+def _mark_tag(name: str, *, is_end: bool) -> str:
+    """Return the Markdown mark in place of a tag."""
+    if name in {"td", "th"}:
+        return "" if is_end else " | "
+    if name not in _BLOCKS:
+        return ""
+    if is_end:
+        return "\n\n" if name in _PARAGRAPHS else "\n"
+    return f"\n{'#' * int(name[1])} " if name in _PARAGRAPHS - {"p"} else "\n- " if name == "li" else "\n"
+
+
+def _drop_comments(page: str) -> str:
+    head, *rest = page.split("<!--")
+    return head + "".join(part.partition("-->")[2] for part in rest)
+
 
 PAGES: Final = frozenset({".htm", ".html", ".xhtml"})
 MAILS: Final = frozenset({".eml", ".mbox"})
