@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.knowledge.pages.assignment import nearest
-from agent_memory.knowledge.topics.consolidation import consolidate
+from agent_memory.knowledge.pages.page_items import consolidate
 from agent_memory.knowledge.topics.page import MAX_TOKENS, Page, count_tokens, split
 from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import derived_id
@@ -35,7 +35,7 @@ from benchmarks.pages.data import PagedTalk, load_requests, load_talks
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.pages.assignment import Embed
-    from agent_memory.knowledge.topics.consolidation import TopicItem
+    from agent_memory.knowledge.pages.page_items import TopicItem
 
 EDITED_EVERY: Final = 7
 _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -98,8 +98,8 @@ def rewritten(world: TopicWorld, title: str, rounds: int, folder: Path) -> Count
         if made.is_proposal:  # and the person takes it
             for name in saved.contents if saved else {}:
                 (folder / name).unlink()
-            made, saved = replace(made, is_proposal=False), None
-        counts["refused"] += not files.write("topic", made, "A topic of the benchmark.", saved)
+            saved = None
+        counts["refused"] += not files.write("topic", made.page, "A topic of the benchmark.", saved)
         _look(files, world, own_lines, counts)
         page = rendered = made.page
     counts["claims"] += len(page.claims)

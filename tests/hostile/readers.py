@@ -16,7 +16,7 @@ from agent_memory.knowledge.entities import find_mentions
 from agent_memory.knowledge.entities.name_finder import find_identifiers
 from agent_memory.knowledge.intake.document_index import read_front_matter
 from agent_memory.knowledge.intake.file_formats import read_transcript
-from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
+from agent_memory.knowledge.passages.items import SpokenTurn, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import cut_passages
 from agent_memory.knowledge.summaries.quotes import SummaryTurn, choose_quotes
 from agent_memory.knowledge.topics.page import parse

@@ -161,7 +161,7 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "episodes": CommandEntry(
             "entities", "List turns of conversations, newest first; or one conversation in order."
         ),
-        "summaries": CommandEntry("summaries", "List summaries of conversations, the newest first; or those of one."),
+        "summaries": CommandEntry("entities", "List summaries of conversations, the newest first; or those of one."),
         "topics": CommandEntry("topics", "List topics, and how many items are on no page."),
         "topic": CommandEntry("topics", "Show the page of a topic, or declare one."),
         "entities": CommandEntry("entities", "List people and things, the most often named first."),

@@ -14,7 +14,7 @@ from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import TOPICS, classify_name
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.pages.page_stage import PageStage
+from agent_memory.knowledge.pages.assignment import PageStage
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.page_files import NO_PAGE

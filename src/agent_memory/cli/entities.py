@@ -1,4 +1,4 @@
-"""`agent-memory knowledge entities`, `knowledge entity` and `knowledge episodes`."""
+"""`agent-memory knowledge entities`, `entity`, `episodes` and `summaries`."""
 
 import shlex
 from dataclasses import asdict
@@ -17,7 +17,7 @@ from agent_memory.knowledge.pages.assignment import count_passages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.tool_answers import describe_passages
 from agent_memory.memory.views import describe_day, describe_said_day
-from agent_memory.models import EntityType, Episode, visible
+from agent_memory.models import PART_OF, EntityType, Episode, Summary, visible
 from agent_memory.models.record import view_fields
 from agent_memory.models.text import one_line
 
@@ -249,4 +249,63 @@ def _episode(episode: Episode) -> dict[str, Any]:
         **view_fields(episode, "id", timestamp="moment"),
         "speaker": episode.speaker or episode.role,
         **view_fields(episode, "content", "content_type", "conversation", "order", "group", "trust"),
+    }
+
+
+_SUMMARY_COLUMNS: Final = ("id", "level", "timestamp", "conversation", "content")
+_SUMMARIES_SHOWN: Final = 10
+
+
+@command(rows=True)
+async def summaries(
+    run: AgentContext,
+    conversation: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="ID or title of one conversation.", show_default=False),
+    ] = None,
+    *,
+    shows_all: Annotated[
+        bool, typer.Option("--all", help=f"List all, not only the newest {_SUMMARIES_SHOWN}.")
+    ] = False,
+) -> None:
+    """List summaries of conversations, the newest first; or those of one."""
+    async with open_knowledge(run) as knowledge:
+        if conversation is None:
+            matching = list(await knowledge.summaries.valid())
+        else:
+            matching = await knowledge.summaries.linked_to((await get_resource(knowledge, conversation)).id)
+        matching.sort(key=lambda summary: (summary.moment, summary.level, summary.id), reverse=True)
+        shown = matching if shows_all else matching[:_SUMMARIES_SHOWN]
+        talks = await knowledge.resources.valid_among([_describe_talk(summary) for summary in shown])
+    head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(matching)}
+    run.screen.rows({**head, "summaries": [_view_summary(summary) for summary in shown]}, "summaries", _SUMMARY_COLUMNS)
+    for position, summary in enumerate(shown):
+        if position:
+            run.screen.show()
+        talk = talks.get(_describe_talk(summary))
+        name = (talk.title or talk.content) if talk is not None else _describe_talk(summary)
+        run.screen.show(visible(f"{name} · {_describe_coverage(summary)} · {summary.id}"), style="dim")
+        run.screen.show(visible(summary.content), indent=2)
+    if not matching:
+        run.screen.note("No summaries yet: a conversation gets one after twenty turns.")
+    elif len(matching) > len(shown):
+        run.screen.note(f"{len(shown):,} of {len(matching):,}; --all shows more.", style="dim")
+
+
+def _describe_coverage(summary: Summary) -> str:
+    """Return a summary's coverage, its end, and untrusted speakers."""
+    what = counted(len(summary.covers), *(("turn",) if summary.level == "window" else ("summary", "summaries")))
+    untrusted = " (untrusted)" if summary.trust == "low" else ""
+    return f"{what} until {day(summary.moment)}{untrusted}"
+
+
+def _describe_talk(summary: Summary) -> str:
+    return next((link.id for link in summary.links if link.rel == PART_OF), "")
+
+
+def _view_summary(summary: Summary) -> dict[str, Any]:
+    return {
+        **view_fields(summary, "id", "level", timestamp="moment"),
+        "conversation": _describe_talk(summary),
+        **view_fields(summary, "content", "covers", "group", "trust"),
     }

@@ -16,9 +16,8 @@ from agent_memory.cli.inbox import import_waiting
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.source_import import ImportChoices, import_source
+from agent_memory.cli.source_import import ImportChoices, UnfinishedImport, import_source
 from agent_memory.cli.transfer_tally import TransferTally
-from agent_memory.cli.unfinished_imports import UnfinishedImport
 from agent_memory.cli.vault_import import find_vault, import_vault
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import translated

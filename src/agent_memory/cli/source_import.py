@@ -1,8 +1,11 @@
-"""Import of other programs' files: the table, the question, the counts."""
+"""Import of other programs' files: the table, the question, the counts, and what an interruption leaves."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,8 +13,9 @@ import typer
 
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.knowledge import open_knowledge, process_due_texts
-from agent_memory.cli.unfinished_imports import UnfinishedImport, drop_unfinished
+from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.layout import folder_of
+from agent_memory.files.names import DERIVED
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import count_documents, list_session, restore_items, withdraw_import
 from agent_memory.knowledge.plan_view import describe_stored, list_counts, list_problems, list_times, view_plan
@@ -21,7 +25,7 @@ from agent_memory.models.identifiers import IMPORT_PREFIX
 from agent_memory.models.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from agent_memory.cli.runtime import AgentContext
@@ -273,3 +277,53 @@ def _note_problems(run: AgentContext, plan: ImportPlan) -> None:
             run.screen.note(f"{one_line(text)}.")
         if len(texts) > _MAX_PROBLEMS:
             run.screen.note(f"… and {len(texts) - _MAX_PROBLEMS:,} more; --json lists them all.")
+
+
+_FOLDER: Final = "imports"
+
+
+class UnfinishedImport:
+    """File with the ID of an import that is not complete.
+
+    Args:
+        agent: Folder of the agent.
+        source: Path of the source, or its content.
+    """
+
+    def __init__(self, agent: Path, source: Path | bytes) -> None:
+        name = source if isinstance(source, bytes) else os.fsencode(source.resolve())
+        self._path = agent / DERIVED / _FOLDER / hashlib.sha256(name).hexdigest()
+
+    def read_id(self) -> str:
+        """Return the ID of the interrupted import, or an empty text."""
+        with translated(self._path, "read"):
+            return self._path.read_text("utf-8") if self._path.exists() else ""
+
+    @contextmanager
+    def hold(self, import_id: str) -> Iterator[None]:
+        """Keep the ID until the block ends, also with refused records.
+
+        Raises:
+            StorageError: The file cannot be written or deleted.
+        """
+        make_private_folder(self._path.parent)
+        with translated(self._path, "write"):
+            replace_file(self._path, import_id.encode(), durable=True)
+        try:
+            yield
+        except typer.Exit:
+            self._delete()
+            raise
+        self._delete()
+
+    def _delete(self) -> None:
+        with translated(self._path, "delete"):
+            self._path.unlink(missing_ok=True)
+
+
+def drop_unfinished(agent: Path, import_id: str) -> None:
+    """Delete the file of an import that was taken back."""
+    for path in (agent / DERIVED / _FOLDER).glob("*"):
+        with translated(path, "delete"):
+            if path.read_text("utf-8") == import_id:
+                path.unlink()

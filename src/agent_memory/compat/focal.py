@@ -18,8 +18,12 @@ from agent_memory.knowledge.intake.drafts import ReceivedTurn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import get_forgotten_sources
 from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelBudget
-from agent_memory.knowledge.pipeline import metrics
 from agent_memory.knowledge.pipeline.ingestion_config import (
+    ACTIVE_SESSIONS,
+    DEDUPLICATION_MATCHES,
+    EPISODES_CREATED,
+    EXTRACTION_LATENCY,
+    INGESTION_LATENCY,
     EntityDeduplicationConfig,
     EntityExtractionConfig,
     MemoryIngestionConfig,
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.knowledge.pipeline.metrics import ContentType, EpisodeSource, SummaryType
+    from agent_memory.knowledge.pipeline.ingestion_config import ContentType, EpisodeSource, SummaryType
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Entity, Summary, Trust
     from agent_memory.models import Episode as EpisodeRecord
@@ -349,7 +353,7 @@ class MemoryIngestor:
                 if stored.observed_at is not None
             }
             self._next[conversation] = 1 + max((stored.order for stored in turns), default=-1)
-            metrics.ACTIVE_SESSIONS.set(len(self._next))
+            ACTIVE_SESSIONS.set(len(self._next))
         place = self._places[conversation].get(_get_key(turn))
         if place is not None:
             return place
@@ -383,12 +387,12 @@ class MemoryIngestor:
         active_span.set_attributes(
             {"group_id": episode.group_id, "episode_id": episode.id, "latency_ms": round(spent, 3)}
         )
-        metrics.INGESTION_LATENCY.observe(
+        INGESTION_LATENCY.observe(
             spent, operation="event_create" if episode.content_type == "event" else "episode_create"
         )
         for record in stored:
             view = view_episode(record)
-            metrics.EPISODES_CREATED.add(content_type=view.content_type, source=view.source)
+            EPISODES_CREATED.add(content_type=view.content_type, source=view.source)
             log.info(
                 "episode_created",
                 episode_id=record.id,
@@ -475,10 +479,10 @@ class EntityDeduplicator:
         with span("memory.deduplicate_entity", group_id=group_id):
             index = (await self._known.get([check_group(group_id)]))[group_id]
             match = await asyncio.to_thread(index.match, describe_entity(entity), entity.trust)
-        metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
+        EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
         if match is None or match.decision != "merge" or match.id == entity.id:
             return None
-        metrics.DEDUPLICATION_MATCHES.add(stage=match.stage)
+        DEDUPLICATION_MATCHES.add(stage=match.stage)
         return index.get(match.id)
 
     async def merge_entities(self, existing: Entity, new: Entity) -> Entity:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.unfinished_imports import UnfinishedImport
+from agent_memory.cli.source_import import UnfinishedImport
 from tests.unit.cli.conftest import A, B, document
 
 if TYPE_CHECKING:

@@ -27,9 +27,16 @@ from agent_memory.knowledge.entities.relations import (
     store_relations,
 )
 from agent_memory.knowledge.intake.document_index import get_path, is_at
-from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.passages.items import BEFORE, get_place, get_speaker, is_passage, list_source_ids
+from agent_memory.knowledge.passages.items import (
+    BEFORE,
+    SpokenTurn,
+    get_place,
+    get_speaker,
+    is_passage,
+    list_source_ids,
+    split_turns,
+)
 from agent_memory.knowledge.passages.sections import SEPARATOR, find_words
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints
 from agent_memory.language.prompt_text import estimate_tokens

@@ -20,7 +20,12 @@ from agent_memory.knowledge.entities.entity_drafts import (
     resolve_speaker,
 )
 from agent_memory.knowledge.entities.relations import RELATIONS, store_relations
-from agent_memory.knowledge.pipeline import metrics
+from agent_memory.knowledge.pipeline.ingestion_config import (
+    DEDUPLICATION_MATCHES,
+    ENTITIES_EXTRACTED,
+    EXTRACTION_LATENCY,
+    RELATIONSHIPS_CREATED,
+)
 from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS, Batch
 from agent_memory.logs import get_logger, span
 from agent_memory.models import MENTIONS, Episode
@@ -137,7 +142,7 @@ class EntityStage:
             for entity_id, fields in draft.raised.items():
                 changes[entity_id] = changes.get(entity_id, {}) | fields
             for stage in draft.merged:
-                metrics.DEDUPLICATION_MATCHES.add(stage=stage)
+                DEDUPLICATION_MATCHES.add(stage=stage)
         if new_entities := [entity for _, draft in drafts for entity in draft.entities]:
             await knowledge.entities.store_many(new_entities)
         if changes:
@@ -145,7 +150,7 @@ class EntityStage:
         await self._store_mentions({record.value.id: record for _, draft in drafts for record in draft.mentions})
         for group, draft in drafts:
             for relation in await store_relations(knowledge, draft.relations, indexes[group].cluster):
-                metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
+                RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
 
     async def _store_mentions(self, mentions: Mapping[str, Redacted[EntityMentions]]) -> None:
         """Store new mentions; extend stored ones that have fewer names."""
@@ -186,9 +191,9 @@ async def measure_extraction(
         result = await draw()
         spent = (time.perf_counter() - began) * 1000
         active.set_attribute("latency_ms", round(spent, 3))
-    metrics.EXTRACTION_LATENCY.observe(spent, operation="entity_extract")
+    EXTRACTION_LATENCY.observe(spent, operation="entity_extract")
     for entity in result.entities:
-        metrics.ENTITIES_EXTRACTED.add(entity_type=entity.entity_type)
+        ENTITIES_EXTRACTED.add(entity_type=entity.entity_type)
     for reason in result.left_out:
         log.warning("relation_left_out", episode_id=record_id, reason=reason)
     log.info(

@@ -17,21 +17,28 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
-from agent_memory.knowledge.pages.assignment import build_name
-from agent_memory.knowledge.pages.page_items import build_page, get_title, load_texts, parse_rendered, shorten_page
+from agent_memory.knowledge.pages.page_items import (
+    INTERVAL,
+    TopicConsolidation,
+    build_page,
+    get_title,
+    load_texts,
+    parse_rendered,
+    shorten_page,
+)
 from agent_memory.knowledge.pages.subjects import (
     DOCUMENT,
     FILE,
     HIDDEN,
     KEPT,
     KEY,
+    build_name,
     describe,
     is_derived,
     is_hidden,
     list_names,
 )
 from agent_memory.knowledge.passages.items import get_source_id
-from agent_memory.knowledge.topics.consolidation import INTERVAL, TopicConsolidation
 from agent_memory.knowledge.topics.page import escape, parse, render
 from agent_memory.knowledge.topics.page_files import PageFiles, TopicFiles, cut_rendered
 from agent_memory.logs import get_logger
@@ -333,10 +340,13 @@ class Pages:
         if made.is_proposal:  # it has a person's words, which were not checked for secrets yet
             text = OnlyNew(topic.body).redact(render(made.page)).text
             made = replace(made, page=parse(text))
-        done = self._files.write(topic.name, made, topic.description, read)
+            self._files.propose(topic.name, made.page, topic.description)
+            is_done = True
+        else:
+            is_done = self._files.write(topic.name, made.page, topic.description, read)
         text = render(made.page)
         body = render(shorten_page(topic, members, sources)) if made.is_proposal else text
-        return _RenderedPage(made, text, body if len(body) <= MAX_TEXT_CHARS else "", done)
+        return _RenderedPage(made, text, body if len(body) <= MAX_TEXT_CHARS else "", is_done)
 
     async def catch_up(self) -> list[BuiltPage]:
         """Rebuild all pages with forgotten items; return them.

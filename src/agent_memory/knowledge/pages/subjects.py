@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -44,6 +45,8 @@ _NO_PAGE: Final = "feedback"
 _MOST_NAMED: Final = 6
 _MOST_DESCRIBED: Final = 500
 _MOST_SUFFIX: Final = 6
+_PLAIN: Final = re.compile(r"[^a-z0-9]+")
+_MAX_NAME_CHARS: Final = 60
 
 
 @dataclass(slots=True)
@@ -105,6 +108,14 @@ class PageSubject:
     def description(self) -> str:
         """Description of the page."""
         return describe(self.kind, self.title, self.members, [*self.speakers], self.file)
+
+
+def build_name(title: str) -> str:
+    """Return the topic name of a title, `project_tidewater`, or nothing."""
+    from agent_memory.knowledge.entities.matching.normal_forms import fold_name  # its word lists are for names alone
+
+    name = _PLAIN.sub("_", fold_name(title)).strip("_")[:_MAX_NAME_CHARS].strip("_")
+    return name if name[:1].isalpha() else f"n_{name}"[:_MAX_NAME_CHARS].strip("_") if name else ""
 
 
 def is_derived(topic: Topic) -> bool:

@@ -19,8 +19,7 @@ from agent_memory.files.processes import CurrentNote, ReaderDiedError, read_alon
 from agent_memory.knowledge.digest.model_digest import ModelDigest, ModelPermission
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.entities.entity_stage import EntityStage
-from agent_memory.knowledge.pages.assignment import guess_topics, open_to
-from agent_memory.knowledge.pages.page_stage import PageStage
+from agent_memory.knowledge.pages.assignment import PageStage, guess_topics, open_to
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.item_stage import ItemStage
 from agent_memory.knowledge.passages.items import STAGE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from agent_memory.capture.typed_text import is_partly_pasted
 from agent_memory.errors import StorageError, SummarizationError
 from agent_memory.files.processes import ReaderDiedError
-from agent_memory.knowledge.pipeline import metrics
+from agent_memory.knowledge.pipeline.ingestion_config import EXTRACTION_LATENCY, SUMMARIES_CREATED
 from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS, Batch
 from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, choose_lines, choose_quotes
 from agent_memory.language.prompt_text import estimate_tokens
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.knowledge.pipeline.ingestion_config import SummarizationConfig
-    from agent_memory.knowledge.pipeline.metrics import SummaryType
+    from agent_memory.knowledge.pipeline.ingestion_config import SummarizationConfig, SummaryType
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Summary, Trust
 
@@ -221,7 +220,7 @@ def _measure(level: SummaryType, covered: int) -> Iterator[None]:
     began = time.perf_counter()
     with span(f"memory.summarize_{level}", covered=covered):
         yield
-    metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation=f"summarize_{level}")
+    EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation=f"summarize_{level}")
 
 
 async def _read_text(knowledge: Knowledge, episode: Episode) -> str:
@@ -240,7 +239,7 @@ async def _store_summary(knowledge: Knowledge, draft: Redacted[Summary] | None) 
         return []
     began = time.perf_counter()
     await knowledge.summaries.store_many([draft])
-    metrics.SUMMARIES_CREATED.add(summary_type=draft.value.level)
+    SUMMARIES_CREATED.add(summary_type=draft.value.level)
     log.info(
         "summary_created",
         group_id=draft.value.group,

@@ -41,7 +41,6 @@ from agent_memory.models import to_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from agent_memory.knowledge.topics.consolidation import TopicConsolidation
 
 _NUMBER: Final = re.compile(r"\[\^(\d+)\]")
 _EDITED_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\)")
@@ -284,8 +283,8 @@ class TopicFiles:
         files = tuple(self._folder / name for name in saved.contents) if saved else ()
         return PageFiles(files, saved is not None and saved.is_edited, proposed if proposed.exists() else None)
 
-    def write(self, topic: str, made: TopicConsolidation, description: str, read: SavedPage | None) -> bool:
-        """Write a page over the read one, or a proposal.
+    def write(self, topic: str, page: Page, description: str, read: SavedPage | None) -> bool:
+        """Write a page over the read one.
 
         Returns:
             False if a file changed in between: read and consolidate again.
@@ -296,17 +295,24 @@ class TopicFiles:
         if is_encrypted(self._folder.parent):  # the record has the page
             return True
         make_private_folder(self._folder)
-        if made.is_proposal:
-            text = page_file(made.page, description)
-            with translated(self._folder, "write"):
-                replace_file(self._folder / proposal_name(topic), text.encode(), durable=False)
-            return True
         (self._folder / proposal_name(topic)).unlink(missing_ok=True)
         contents = dict(read.contents) if read else {}
-        parts = {file_name(topic, part.part): page_file(part, description) for part in split(made.page)}
+        parts = {file_name(topic, part.part): page_file(part, description) for part in split(page)}
         done = [self._replace(name, text.encode(), contents.pop(name, None)) for name, text in parts.items()]
         done += [self._remove(name, content) for name, content in contents.items()]
         return all(done)
+
+    def propose(self, topic: str, page: Page, description: str) -> None:
+        """Write a page next to the one that a person edited.
+
+        Raises:
+            StorageError: It could not be written.
+        """
+        if not is_encrypted(self._folder.parent):
+            make_private_folder(self._folder)
+            with translated(self._folder, "write"):
+                path = self._folder / proposal_name(topic)
+                replace_file(path, page_file(page, description).encode(), durable=False)
 
     def write_index(self, topics: Sequence[tuple[str, str, str, int]]) -> None:
         """Write the list of topics with titles, descriptions and counts."""

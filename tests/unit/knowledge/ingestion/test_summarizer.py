@@ -12,7 +12,7 @@ from agent_memory.compat.focal import view_episode, view_summary
 from agent_memory.ingestion import ConversationSummarizer, Episode, MemoryIngestor, SummarizationError, Turn
 from agent_memory.knowledge import Asking
 from agent_memory.knowledge.intake.withdrawal import undo
-from agent_memory.knowledge.pages.page_stage import PageStage
+from agent_memory.knowledge.pages.assignment import PageStage
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.pipeline.ingestion_config import MetaConfig, SummarizationConfig, WindowConfig

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agent_memory.knowledge.pages.assignment import DeclaredTopic, build_name, nearest
+from agent_memory.knowledge.pages.assignment import DeclaredTopic, nearest
+from agent_memory.knowledge.pages.subjects import build_name
 
 if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Matrix

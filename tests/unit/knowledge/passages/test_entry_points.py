@@ -9,7 +9,7 @@ import pytest
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import PERSON, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.passages.exchanges import split_turns
+from agent_memory.knowledge.passages.items import split_turns
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service

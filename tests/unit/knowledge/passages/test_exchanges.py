@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
+from agent_memory.knowledge.passages.items import SpokenTurn, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import MOST_CHARS
 
 MEETING = """Ben: The changelog needs writing. Can you?

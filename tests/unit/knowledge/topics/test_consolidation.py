@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.consolidation import (
+from agent_memory.knowledge.pages.page_items import (
     DOCUMENTS,
     GONE,
     HEADINGS,

@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_memory.knowledge.pages.page_items import TopicConsolidation, TopicItem, consolidate
 from agent_memory.knowledge.topics import page_files
-from agent_memory.knowledge.topics.consolidation import TopicConsolidation, TopicItem, consolidate
 from agent_memory.knowledge.topics.page import Footnote, Page
 from agent_memory.knowledge.topics.page_files import TopicFiles, file_name, index_file, page_file, read_page_file
 
@@ -55,25 +55,25 @@ def test_each_changed_character_is_an_edit() -> None:
 def test_a_page_in_parts_is_read_as_one_and_parts_that_are_not_needed_go(tmp_path: Path) -> None:
     files = TopicFiles(tmp_path / "topics")
 
-    assert files.write("lea", many := made(60), "What Lea said.", None)
+    assert files.write("lea", (many := made(60)).page, "What Lea said.", None)
     saved = files.read("lea")
     assert saved is not None
     assert len(saved.contents) > 2
     assert (saved.page, saved.is_edited) == (many.page, False)
 
-    assert files.write("lea", made(2), "What Lea said.", saved)
+    assert files.write("lea", made(2).page, "What Lea said.", saved)
     assert [path.name for path in (tmp_path / "topics").iterdir()] == ["lea.md"]
 
 
 def test_an_edited_page_stays_and_the_proposal_lies_beside_it(tmp_path: Path) -> None:
     files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
-    files.write("lea", first := made(), "What Lea said.", None)
+    files.write("lea", (first := made()).page, "What Lea said.", None)
     path.write_text(edited := path.read_text().replace("\n## Facts\n", "\n## Facts\n\nCall her.\n"))
 
     saved = files.read("lea")
     assert saved is not None
     assert saved.is_edited
-    files.write("lea", made(3, saved.page, first.page), "What Lea said.", saved)
+    files.propose("lea", made(3, saved.page, first.page).page, "What Lea said.")
 
     assert path.read_text() == edited
     path.write_bytes((tmp_path / "topics" / "lea.proposed.md").read_bytes())
@@ -85,7 +85,7 @@ def test_an_edited_page_stays_and_the_proposal_lies_beside_it(tmp_path: Path) ->
 
 def test_a_save_in_the_moment_of_rendering_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
-    files.write("lea", made(), "What Lea said.", None)
+    files.write("lea", made().page, "What Lea said.", None)
     saved = files.read("lea")
     swap = page_files.put_file_in_place
 
@@ -96,14 +96,14 @@ def test_a_save_in_the_moment_of_rendering_is_put_back(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(page_files, "put_file_in_place", save_first)
 
-    assert not files.write("lea", made(3), "What Lea said.", saved)
+    assert not files.write("lea", made(3).page, "What Lea said.", saved)
     assert path.read_text() == "# Lea\n\nsaved by hand\n"
     assert [each.name for each in (tmp_path / "topics").iterdir()] == ["lea.md"]
 
 
 def test_what_a_crash_left_beside_the_page_is_put_back(tmp_path: Path) -> None:
     files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
-    files.write("lea", made(), "What Lea said.", None)
+    files.write("lea", made().page, "What Lea said.", None)
     (tmp_path / "topics" / ".lea.md.0123abcd.old").write_text("# Lea\n\nsaved by hand\n")
 
     saved = files.read("lea")
@@ -116,8 +116,8 @@ def test_what_a_crash_left_beside_the_page_is_put_back(tmp_path: Path) -> None:
 
 def test_an_edited_page_is_not_removed(tmp_path: Path) -> None:
     files = TopicFiles(tmp_path / "topics")
-    files.write("lea", made(), "What Lea said.", None)
-    files.write("bern", made(), "What is in Bern.", None)
+    files.write("lea", made().page, "What Lea said.", None)
+    files.write("bern", made().page, "What is in Bern.", None)
     (tmp_path / "topics" / "lea.md").write_text("mine")
 
     assert not files.remove("lea")
@@ -139,7 +139,7 @@ def test_the_index_links_each_page_and_no_topic_takes_its_name(tmp_path: Path) -
 @pytest.mark.parametrize("what", ["pipe", "folder", "link", "dangling", "huge"])
 def test_what_stands_in_the_place_of_a_page_and_is_none_is_moved_away(tmp_path: Path, what: str) -> None:
     files, folder = TopicFiles(tmp_path / "topics"), tmp_path / "topics"
-    files.write("lea", made(), "What Lea said.", None)
+    files.write("lea", made().page, "What Lea said.", None)
     (folder / "lea.md").unlink()
     outside = tmp_path / "outside.md"
     outside.write_text("Nobody is to read this.")
@@ -153,7 +153,7 @@ def test_what_stands_in_the_place_of_a_page_and_is_none_is_moved_away(tmp_path: 
     makers[what](folder / "lea.md")
     assert files.read("lea") is None
     assert files.withdraw(["mem-000000000000"], list) == {}
-    assert files.write("lea", made(), "What Lea said.", None)
+    assert files.write("lea", made().page, "What Lea said.", None)
     assert (saved := files.read("lea")) is not None
     assert not saved.is_edited
     assert sorted(path.name for path in folder.iterdir()) == ["lea.md", "lea.md.no-page"]
@@ -162,7 +162,7 @@ def test_what_stands_in_the_place_of_a_page_and_is_none_is_moved_away(tmp_path: 
 
 def test_a_page_of_which_one_part_was_edited_loses_the_words_of_what_is_gone_in_every_part(tmp_path: Path) -> None:
     files, folder = TopicFiles(tmp_path / "topics"), tmp_path / "topics"
-    files.write("lea", many := made(60), "What Lea said.", None)
+    files.write("lea", (many := made(60)).page, "What Lea said.", None)
     second = folder / "lea-2.md"
     second.write_text(second.read_text().replace("Lea has seen", "Lea saw", 1))
     parts = [path for path in folder.iterdir() if path != second]
