@@ -121,9 +121,7 @@ class KnowledgeTool(AgentTool[InputT]):
     def _describe_error(self, error: AgentMemoryError) -> dict[str, Any]:
         message = error.message
         if isinstance(error, CategoryNotFoundError):
-            from agent_memory.knowledge.tool_answers import not_found  # loads the knowledge package
-
-            message = not_found(error)
+            message = tool_answers.not_found(error)
         return {**super()._describe_error(error), "message": f"{self.failure}{message}"}
 
 

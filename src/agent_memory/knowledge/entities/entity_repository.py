@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.knowledge.entities.matching.normal_forms import full_form, normal_form
@@ -40,16 +39,6 @@ _ALIKE: Final = 0.7
 """Least similarity of a mistyped name to that of an entity."""
 
 
-class _MergedEntity(Protocol):
-    """An entity with all merged into it."""
-
-    @property
-    def entity(self) -> Entity: ...
-
-    @property
-    def merged(self) -> tuple[Entity, ...]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class RemovedCounts:
     """Numbers of forgotten entities, relations and records of mentions."""
@@ -57,30 +46,6 @@ class RemovedCounts:
     entities: int
     relations: int
     mentions: int
-
-
-async def forget_entity(knowledge: Knowledge, merged: _MergedEntity) -> RemovedCounts:
-    """Forget an entity and all merged into it.
-
-    Other entities of the same texts stay.
-
-    Raises:
-        StorageError: Some may be forgotten; a second call forgets the rest.
-    """
-    ids = [merged.entity.id, *(entity.id for entity in merged.merged)]
-    marks = StageCheckpoints(knowledge.marks)
-    for source in (EPISODE.name, RESOURCE.name):
-        await marks.keep(with_never(await marks.of_name(ENTITY_STAGE, source), ids))
-    relations = {relation.id for entity_id in ids for relation in await knowledge.relations.linked_to(entity_id)}
-    if relations:
-        await knowledge.relations.forget_many(sorted(relations))
-    mentions = {record.id: record for entity_id in ids for record in await knowledge.mentions.linked_to(entity_id)}
-    for record in mentions.values():
-        await _remove_names(knowledge, record, ids)
-    existing = await knowledge.entities.valid_among(ids)
-    # the entity that the others were merged into is the last, so that a second call finds it
-    await knowledge.entities.forget_many([entity_id for entity_id in reversed(ids) if entity_id in existing])
-    return RemovedCounts(len(existing), len(relations), len(mentions))
 
 
 async def _remove_names(knowledge: Knowledge, mention: EntityMentions, ids: Collection[str]) -> None:
@@ -295,12 +260,27 @@ class EntityReader:
         return apart
 
     async def forget(self, merged: MergedEntity) -> RemovedCounts:
-        """Forget an entity, its relations and mentions; the texts stay.
+        """Forget an entity and all merged into it, with relations and mentions; the texts stay.
+
+        Other entities of the same texts stay.
 
         Raises:
             StorageError: Some may be forgotten; a second call forgets the rest.
         """
-        return await forget_entity(self._knowledge, merged)
+        ids, knowledge = [merged.entity.id, *(entity.id for entity in merged.merged)], self._knowledge
+        marks = StageCheckpoints(knowledge.marks)
+        for source in (EPISODE.name, RESOURCE.name):
+            await marks.keep(with_never(await marks.of_name(ENTITY_STAGE, source), ids))
+        relations = {relation.id for entity_id in ids for relation in await knowledge.relations.linked_to(entity_id)}
+        if relations:
+            await knowledge.relations.forget_many(sorted(relations))
+        mentions = {record.id: record for entity_id in ids for record in await knowledge.mentions.linked_to(entity_id)}
+        for record in mentions.values():
+            await _remove_names(knowledge, record, ids)
+        existing = await knowledge.entities.valid_among(ids)
+        # the entity that the others were merged into is the last, so that a second call finds it
+        await knowledge.entities.forget_many([entity_id for entity_id in reversed(ids) if entity_id in existing])
+        return RemovedCounts(len(existing), len(relations), len(mentions))
 
     async def _link(self, entity: Entity, into: str | None, details: dict[str, Any]) -> None:
         links = [link.model_dump() for link in entity.links if link.rel != MERGED_INTO]
@@ -360,10 +340,7 @@ class EntityReader:
 
     def _build_merged(self, view: _View, entity: Entity, counts: dict[str, int]) -> MergedEntity:
         merged = tuple(sorted(view.into.get(entity.id, ()), key=lambda member: member.name))
-        members, combined = [entity, *merged], entity
-        for member in merged:
-            with contextlib.suppress(ValidationError):  # too large to be split again: it is shown without
-                combined = merge(combined, member)
+        members = [entity, *merged]
         names = dict.fromkeys(name for member in members for name in (member.name, *member.aliases))
         maybe = [_plain(member.metadata.get("maybe")).get("id") for member in members]
         maybe += [
@@ -376,7 +353,7 @@ class EntityReader:
             view.get_root(view.by_id[str(candidate)]).id for candidate in maybe if candidate in view.by_id
         )
         suggested.pop(entity.id, None)
-        return MergedEntity(combined, tuple(names), merged, tuple(suggested), counts.get(entity.id, 0))
+        return MergedEntity(merge(entity, *merged), tuple(names), merged, tuple(suggested), counts.get(entity.id, 0))
 
 
 def _find_by_name(entities: Iterable[Entity], name: str) -> list[Entity]:

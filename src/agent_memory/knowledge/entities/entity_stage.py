@@ -68,7 +68,7 @@ class EntityStage:
     async def gone(self) -> Collection[str]:
         """Return nothing: undone records may come again.
 
-        `forget_entity` puts what a person forgot on the mark.
+        `EntityReader.forget` puts what a person forgot on the mark.
         """
         return ()
 

@@ -1,105 +1,51 @@
 """Merges of entities, and the visibility of entities. Pure.
 
-The entity keeps what a merge changes under `metadata.merged`, so that `split` restores it. Guesses of rules of earlier
-versions are hidden, never deleted.
+Guesses of rules of earlier versions are hidden, never deleted.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, REPEATED, is_identifier
 from agent_memory.models.knowledge import RELATION_TYPES, Entity, Relation
-from agent_memory.models.record import TRUST_ORDER, Record, Trust
+from agent_memory.models.record import TRUST_ORDER, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_memory.models import EntityMentions
 
-MERGED: Final = "merged"
-"""Key of the merges in the metadata of an entity."""
-_MOST_BYTES: Final = 6_144
-"""Most bytes of the merges, of the 8 KiB of metadata."""
 REMOVED_RULES: Final = "rules"
 """Detail of the source of records that earlier versions made."""
 _LEAST: Final = 2
 """Occurrences of a name before it is shown."""
 
 
-class AttributeValue(TypedDict):
-    """Value of an attribute, its trust, and the ID of its entity."""
+def merge(existing: Entity, *others: Entity) -> Entity:
+    """Return an entity with the names and attributes of others.
 
-    value: str
-    trust: Trust
-    by: str
-
-
-class Merges(TypedDict):
-    """Entities merged into another one.
-
-    `ids` are the entities in the order of merging. `attributes` has all values of each attribute in that order, that
-    of the entity itself first. `aliases` has the new names of each entity.
-    """
-
-    ids: list[str]
-    attributes: dict[str, list[AttributeValue]]
-    aliases: dict[str, list[str]]
-
-
-def merge(existing: Entity, new: Entity) -> Entity:
-    """Merge a new entity into an existing one.
-
-    ID, name, group and moments stay. A new value of an attribute replaces the old one, unless its trust is lower. Name
-    and aliases of the new entity become aliases.
+    ID, name, group and moments stay. Of an attribute the latest value of the highest trust counts. Names and aliases
+    of the others become aliases.
 
     Raises:
-        ValidationError: They are one record, belong to two groups, were merged before, or the merge would be too large
-            to be taken back.
+        ValidationError: One is the entity itself, or belongs to another group.
     """
-    merges = get_merges(existing)
-    if new.id == existing.id or new.id in merges["ids"]:
-        raise ValidationError(f"{new.id} is part of {existing.id} already.")
-    if new.group != existing.group:
-        raise ValidationError(f"{new.id} and {existing.id} belong to two groups; entities of one group can be merged.")
-    merges["ids"].append(new.id)
-    for key, value in new.attributes.items():
-        values = merges["attributes"].setdefault(key, [])
-        if not values and key in existing.attributes:
-            values.append(_make_value(existing.attributes[key], existing))
-        values.append(_make_value(value, new))
-    own_names = {existing.name, *_own_aliases(existing, merges)}
-    merges["aliases"][new.id] = [name for name in dict.fromkeys((new.name, *new.aliases)) if name not in own_names]
-    return _replace_merges(existing, merges)
-
-
-def split(merged: Entity, other_id: str) -> Entity:
-    """Split off a merged entity; the result is as without that merge.
-
-    Raises:
-        ValidationError: It was not merged.
-    """
-    merges = get_merges(merged)
-    if other_id not in merges["ids"]:
-        raise ValidationError(f"{other_id} is no part of {merged.id}.")
-    merges["ids"].remove(other_id)
-    for values in merges["attributes"].values():
-        values[:] = [value for value in values if value["by"] != other_id]
-    del merges["aliases"][other_id]
-    return _replace_merges(merged, merges)
-
-
-def get_merges(entity: Entity) -> Merges:
-    """Return a copy of the merges of an entity."""
-    stored = cast("Mapping[str, Any]", entity.metadata.get(MERGED) or {})
-    return Merges(
-        ids=list(stored.get("ids", ())),
-        attributes={key: list(values) for key, values in stored.get("attributes", {}).items()},
-        aliases={entity_id: list(names) for entity_id, names in stored.get("aliases", {}).items()},
-    )
+    for other in others:
+        if other.id == existing.id:
+            raise ValidationError(f"{other.id} is part of {existing.id} already.")
+        if other.group != existing.group:
+            raise ValidationError(
+                f"{other.id} and {existing.id} belong to two groups; entities of one group can be merged."
+            )
+    attributes = dict(existing.attributes)
+    for member in sorted((existing, *others), key=lambda member: TRUST_ORDER.index(member.trust)):
+        attributes |= member.attributes
+    names = dict.fromkeys(name for member in (existing, *others) for name in (member.name, *member.aliases))
+    aliases = [name for name in names if name != existing.name or name in existing.aliases]
+    return existing.model_copy(update={"attributes": attributes, "aliases": aliases})
 
 
 def is_named_by_person(entity: Entity) -> bool:
@@ -123,41 +69,6 @@ def list_cluster(entity_id: str, by_id: Mapping[str, Entity]) -> list[str]:
         return [entity_id]
     root = find_root(by_id[entity_id], by_id)
     return [entity.id for entity in by_id.values() if find_root(entity, by_id) is root]
-
-
-def _make_value(value: str, entity: Entity) -> AttributeValue:
-    return AttributeValue(value=value, trust=entity.trust, by=entity.id)
-
-
-def _holds(values: list[AttributeValue]) -> AttributeValue:
-    """Return the latest value of the highest trust."""
-    return max(enumerate(values), key=lambda entry: (TRUST_ORDER.index(entry[1]["trust"]), entry[0]))[1]
-
-
-def _own_aliases(entity: Entity, merges: Merges) -> list[str]:
-    brought = {name for names in merges["aliases"].values() for name in names}
-    return [name for name in entity.aliases if name not in brought]
-
-
-def _replace_merges(entity: Entity, merges: Merges) -> Entity:
-    """Replace the merges of an entity."""
-    before = get_merges(entity)
-    attributes = {key: value for key, value in entity.attributes.items() if key not in before["attributes"]}
-    attributes |= {key: _holds(values)["value"] for key, values in merges["attributes"].items() if values}
-    brought = (name for item in merges["ids"] for name in merges["aliases"][item])
-    aliases = list(dict.fromkeys((*_own_aliases(entity, before), *brought)))
-    merges["attributes"] = {
-        key: values for key, values in merges["attributes"].items() if any(item["by"] != entity.id for item in values)
-    }
-    metadata = {key: value for key, value in entity.metadata.items() if key != MERGED}
-    if merges["ids"]:
-        if len(json.dumps(merges, ensure_ascii=False).encode()) > _MOST_BYTES:
-            raise ValidationError(
-                f"What would be merged into {entity.id} is too much to be taken back: merge what says less."
-            )
-        metadata[MERGED] = cast("Any", merges)
-    fields = entity.model_dump() | {"attributes": attributes, "aliases": aliases, "metadata": metadata}
-    return type(entity)(**fields)
 
 
 def is_guessed_entity(entity: Entity) -> bool:
