@@ -26,8 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, choose_quotes
-from agent_memory.knowledge.summaries.summary_stage import WINDOW_SHARE
+from agent_memory.knowledge.summaries import WINDOW_SHARE, SummaryTurn, as_lines, choose_quotes
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms
 from benchmarks.harness import build_parser, get_wilson_interval, print_report

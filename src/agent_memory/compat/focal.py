@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from agent_memory.errors import AgentMemoryError, IngestionError, SummarizationError, ValidationError
+from agent_memory.knowledge import summaries as making
 from agent_memory.knowledge.entities.entity_drafts import EntityExtractionResult, EntityIndexCache, extract_entities
 from agent_memory.knowledge.entities.entity_stage import measure_extraction
 from agent_memory.knowledge.entities.matching.profiles import describe_entity
@@ -31,7 +32,6 @@ from agent_memory.knowledge.pipeline.ingestion_config import (
 )
 from agent_memory.knowledge.pipeline.wake_ups import IngestionBackground, Queue
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.summaries import summary_stage as making
 from agent_memory.knowledge.tool_settings import check_group
 from agent_memory.logs import ActiveSpan, get_logger, span
 from agent_memory.memory import NOBODY, open_service

@@ -16,6 +16,7 @@ from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import timedelta
 
     from agent_memory.embeddings import Embedder
@@ -123,6 +124,32 @@ class Knowledge:
             StorageError: Its file is missing or damaged; `record.content` has the beginning.
         """
         return await asyncio.to_thread(self.blobs.read, record.blob) if record.blob else record.content
+
+    async def load_sources(self, ids: Iterable[str]) -> tuple[dict[str, Episode], dict[str, Resource]]:
+        """Return the valid turns among IDs, and the valid resources of these and of the IDs.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        named = list(dict.fromkeys(ids))
+        turn_ids = [record_id for record_id in named if record_id.startswith(EPISODE.prefix)]
+        turns = await self.episodes.valid_among(turn_ids) if turn_ids else {}
+        homes = {turn.conversation for turn in turns.values() if turn.conversation}
+        homes.update(record_id for record_id in named if record_id.startswith(RESOURCE.prefix))
+        return turns, await self.resources.valid_among(sorted(homes)) if homes else {}
+
+    async def list_versions(self, resource: Resource) -> list[Resource]:
+        """Return a document and the versions before it, newest first.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        versions: dict[str, Resource] = {}
+        record: Resource | None = resource
+        while record is not None and record.id not in versions:
+            versions[record.id] = record
+            record = await self.resources.get(record.supersedes) if record.supersedes else None
+        return list(versions.values())
 
     async def compact(self, grace: timedelta | None = None) -> SweepResult:
         """Compact the journals; `timedelta(0)` deletes forgotten records for good.

@@ -258,19 +258,10 @@ class KnowledgeSource(SearchSource):
 
     async def _find_resources(self, sources: Iterable[str]) -> Mapping[str, Resource]:
         """Map IDs of resources and turns to their resources."""
-        ids, knowledge = list(dict.fromkeys(sources)), self._open_knowledge()
-        turns: dict[str, Episode] = {}
-        if self._has(EPISODE):
-            turns = await knowledge.episodes.valid_among(
-                [source_id for source_id in ids if source_id.startswith(EPISODE.prefix)]
-            )
+        ids = list(sources)
+        turns, resources = await self._open_knowledge().load_sources(ids)
         homes = {source_id: turns[source_id].conversation if source_id in turns else source_id for source_id in ids}
-        resources = await knowledge.resources.valid_among(
-            [home for home in homes.values() if home is not None and home.startswith(RESOURCE.prefix)]
-        )
-        return {
-            source_id: resources[home] for source_id, home in homes.items() if home is not None and home in resources
-        }
+        return {source_id: resources[home] for source_id, home in homes.items() if home in resources}
 
 
 def _is_unasked(resource: Resource, asked: WideRequest) -> bool:

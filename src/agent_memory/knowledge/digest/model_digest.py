@@ -15,7 +15,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.digest_tool import StatementInput
 from agent_memory.knowledge.digest.passage_digest import DigestOutcome, QuotedStatement, take_first
 from agent_memory.knowledge.llm.language_model import Asking, ModelFailure, ModelUse, fence_json, read_rows
-from agent_memory.knowledge.passages.items import list_source_ids
+from agent_memory.knowledge.passages.item_stage import report_items
 from agent_memory.knowledge.passages.sections import find_words
 from agent_memory.knowledge.pipeline.stages import (
     MODEL_UNREADABLE,
@@ -26,7 +26,6 @@ from agent_memory.knowledge.pipeline.stages import (
     with_never,
 )
 from agent_memory.language.prompt_text import estimate_tokens
-from agent_memory.models import Episode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -301,27 +300,6 @@ class ModelDigest:
         use.added += len(outcome.stored) + len(outcome.held)
         use.verbatim += len(outcome.verbatim)
         use.refused += len(outcome.refused) + outcome.unread
-        await self._report(outcome.stored, began)
+        await report_items(self._knowledge, self._service, outcome.stored, permission.caller, began, is_by_model=True)
         mark = with_never(mark, set(ids) - outcome.digested)
         return move_checkpoint(mark, mark.through, {}, ids, self._knowledge.clock())
-
-    async def _report(self, stored: Sequence[Memory], began: float) -> None:
-        """Report the statements of each document or conversation."""
-        spent = round((time.perf_counter() - began) * 1000, 3)
-        ids_by_resource: dict[str, list[str]] = {}
-        for item in stored:
-            source = list_source_ids(item)[0]
-            turn: Any = await self._knowledge.episodes.get(source) if source.startswith("epi-") else None
-            resource_id = (turn.conversation or source) if isinstance(turn, Episode) else source
-            ids_by_resource.setdefault(resource_id, []).append(item.id)
-        for resource_id, item_ids in ids_by_resource.items():
-            await self._service.report(
-                "memory:items_extracted",
-                self._permission.caller,
-                resource_id=resource_id,
-                item_ids=item_ids,
-                item_count=len(item_ids),
-                categories=[],
-                extraction_time_ms=spent,
-                by_model=len(item_ids),
-            )

@@ -328,12 +328,7 @@ class EntityReader:
         """
         knowledge = self._knowledge
         forgotten = await get_forgotten_sources(knowledge)
-        episodes = await knowledge.episodes.valid_among(
-            [source_id for source_id in sources if source_id.startswith(EPISODE.prefix)]
-        )
-        documents = await knowledge.resources.valid_among(
-            [source_id for source_id in sources if source_id.startswith(RESOURCE.prefix)]
-        )
+        episodes, documents = await knowledge.load_sources(sources)
         records = (*episodes.items(), *documents.items())
         texts = {source_id: record.content for source_id, record in records if source_id not in forgotten}
         return texts, {source_id: record.order for source_id, record in episodes.items()}

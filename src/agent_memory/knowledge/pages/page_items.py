@@ -21,7 +21,7 @@ from agent_memory.knowledge.topics.page import (
     parse,
     with_lines,
 )
-from agent_memory.models import EPISODE, RESOURCE, flatten
+from agent_memory.models import flatten
 from agent_memory.models.clock import FILE_TIME
 from agent_memory.models.memory import PASSAGE
 
@@ -67,13 +67,7 @@ async def load_texts(knowledge: Knowledge, source_ids: Iterable[str]) -> dict[st
         StorageError: The records cannot be read; a long text that is missing or damaged counts as missing.
     """
     ids = list(dict.fromkeys(filter(None, source_ids)))
-    turns = await knowledge.episodes.valid_among(
-        [source_id for source_id in ids if source_id.startswith(EPISODE.prefix)]
-    )
-    conversations = {turn.conversation for turn in turns.values() if turn.conversation}
-    resources = await knowledge.resources.valid_among(
-        [*conversations, *(source_id for source_id in ids if source_id.startswith(RESOURCE.prefix))]
-    )
+    turns, resources = await knowledge.load_sources(ids)
     texts: dict[str, SourceText | None] = {}
     for source in ids:
         turn = turns.get(source)

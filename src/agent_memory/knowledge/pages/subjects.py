@@ -11,7 +11,7 @@ from agent_memory.knowledge.intake.drafts import UNKNOWN
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.memory.views import describe_day
-from agent_memory.models import DIGEST, EPISODE, RESOURCE, Topic
+from agent_memory.models import DIGEST, Topic
 from agent_memory.models.knowledge import DERIVED_TOPICS
 from agent_memory.models.memory import PASSAGE
 
@@ -200,11 +200,8 @@ async def load_sources(knowledge: Knowledge, memories: Iterable[Memory]) -> Item
     # Items of earlier versions are read where their source has no passage, which would say the same.
     items = [item for item in drawn if item.source.detail in _PRESENT or cut.isdisjoint(list_source_ids(item))]
     sources = {source for item in items for source in list_source_ids(item)}
-    turns = await knowledge.episodes.valid_among([source for source in sources if source.startswith(EPISODE.prefix)])
-    homes = {turn.conversation for turn in turns.values() if turn.conversation is not None}
-    homes |= {source for source in sources if source.startswith(RESOURCE.prefix)}
-    resources = await knowledge.resources.valid_among(sorted(homes))
-    first = {resource.id: await _find_first(knowledge, resource) for resource in resources.values()}
+    turns, resources = await knowledge.load_sources(sources)
+    first = {resource.id: (await knowledge.list_versions(resource))[-1].id for resource in resources.values()}
     return ItemSources(items, turns, resources, first)
 
 
@@ -242,17 +239,6 @@ def _add_item(
         if is_new:  # an answer is quoted with its question
             subject.untracked_turns += 1 if item.content.startswith(f"{name}: ") else 2
         subject.speakers.setdefault(name)
-
-
-async def _find_first(knowledge: Knowledge, resource: Resource) -> str:
-    """Return the ID of the first version of a document."""
-    versions = {resource.id}
-    older = await knowledge.resources.get(resource.supersedes) if resource.supersedes else None
-    while older is not None and older.id not in versions:
-        resource = older
-        versions.add(older.id)
-        older = await knowledge.resources.get(older.supersedes) if older.supersedes else None
-    return resource.id
 
 
 def _read_path(item: Memory) -> list[str]:

@@ -71,7 +71,7 @@ class ItemStage:
         """See `Stage.do`."""
         began = time.perf_counter()
         stored, failed = await self.store(batch)
-        await self._tell(stored, batch.records, began)
+        await report_items(self._knowledge, self._service, stored, self._caller, began)
         return failed
 
     async def store(self, batch: Batch) -> tuple[list[Memory], dict[str, str]]:
@@ -174,28 +174,44 @@ class ItemStage:
             waiting = join_items(remaining, never, full)
         return join_items(new, never)
 
-    async def _tell(self, stored: Sequence[Memory], records: Sequence[Any], began: float) -> None:
-        """Report what was drawn, conversation by conversation."""
-        homes = {
-            record.id: (record.conversation or record.id) if isinstance(record, Episode) else record.id
-            for record in records
-        }
-        groups: dict[str, list[Memory]] = {}
-        for item in stored:
-            groups.setdefault(homes[list_source_ids(item)[0]], []).append(item)
-        spent = round((time.perf_counter() - began) * 1000, 3)
-        for resource_id, items in groups.items():
-            if not all(sees(self._caller.may_hear, item.facets) for item in items):
-                continue  # they are of one source, and so of one group
-            await self._service.report(
+
+async def report_items(
+    knowledge: Knowledge,
+    service: MemoryService,
+    items: Sequence[Memory],
+    caller: Caller,
+    began: float,
+    *,
+    is_by_model: bool = False,
+) -> None:
+    """Report stored items, conversation by conversation.
+
+    Args:
+        knowledge: Documents and conversations of the agent.
+        service: Service of its memory, which reports.
+        items: Items that were stored.
+        caller: Who hears of items that it may see.
+        began: Value of `time.perf_counter` before the work.
+        is_by_model: True for statements of a language model, False for passages.
+    """
+    turns, _ = await knowledge.load_sources(list_source_ids(item)[0] for item in items)
+    groups: dict[str, list[Memory]] = {}
+    for item in items:
+        source = list_source_ids(item)[0]
+        home = turns[source].conversation if source in turns else None
+        groups.setdefault(home or source, []).append(item)
+    spent = round((time.perf_counter() - began) * 1000, 3)
+    for resource_id, members in groups.items():
+        if all(sees(caller.may_hear, item.facets) for item in members):
+            await service.report(
                 "memory:items_extracted",
-                self._caller,
+                caller,
                 resource_id=resource_id,
-                item_ids=[item.id for item in items],
-                item_count=len(items),
-                categories=sorted({item.topic for item in items if item.topic}),
+                item_ids=[item.id for item in members],
+                item_count=len(members),
+                categories=sorted({item.topic for item in members if item.topic}),
                 extraction_time_ms=spent,
-                by_model=0,
+                by_model=is_by_model * len(members),
             )
 
 

@@ -83,7 +83,7 @@ async def hide_missing(
     """
     hidden: list[str] = []
     for resource in resources:
-        for version in reversed(await _list_versions(knowledge, resource)):
+        for version in reversed(await knowledge.list_versions(resource)):
             await knowledge.resources.update(version.id, {"expires_at": knowledge.clock()})
         items = [item for item in await service.storage.linked_to(resource.id) if item.is_item]
         hidden += await _hide(knowledge, service, items, resource.id, resource.id, caller)
@@ -103,7 +103,7 @@ async def show_documents(knowledge: Knowledge, service: MemoryService) -> list[s
     withdrawn = [record for record in records if record.expires_at is not None]
     shown = [record for record in withdrawn if await _has_shown_item(knowledge, service, record.id)]
     for record in shown:
-        for version in await _list_versions(knowledge, record):
+        for version in await knowledge.list_versions(record):
             await knowledge.resources.update(version.id, {"expires_at": None})
     return [record.id for record in shown]
 
@@ -250,16 +250,6 @@ async def _prefer(knowledge: Knowledge, item: Memory, live: Sequence[str], older
     if resource is not None and is_passage(item) and (path := get_path(resource)):
         changes["metadata"] = {**changes["metadata"], PATH: path}
     return changes
-
-
-async def _list_versions(knowledge: Knowledge, resource: Resource) -> list[Resource]:
-    """Return a document and the versions before it, newest first."""
-    versions: dict[str, Resource] = {}
-    record: Resource | None = resource
-    while record is not None and record.id not in versions:
-        versions[record.id] = record
-        record = await knowledge.resources.get(record.supersedes) if record.supersedes else None
-    return list(versions.values())
 
 
 async def _has_shown_item(knowledge: Knowledge, service: MemoryService, resource_id: str) -> bool:

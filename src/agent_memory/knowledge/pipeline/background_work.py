@@ -44,7 +44,7 @@ from agent_memory.knowledge.pipeline.stages import (
     start_checkpoint,
     with_never,
 )
-from agent_memory.knowledge.summaries.summary_stage import SummaryStage
+from agent_memory.knowledge.summaries import SummaryStage
 from agent_memory.logs import get_logger
 from agent_memory.memory import NOBODY
 from agent_memory.models import EPISODE, MARK, RESOURCE, Listing, Resource, StageCheckpoint, derived_id, to_text

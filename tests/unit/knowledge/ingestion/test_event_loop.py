@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory import ingestion
 from agent_memory.ingestion import MemoryIngestor, runner_of
+from agent_memory.knowledge import summaries
 from agent_memory.knowledge.entities import entity_stage
 from agent_memory.knowledge.entities import entity_stage as entities
 from agent_memory.knowledge.intake import ingest
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages import assignment as filing
 from agent_memory.knowledge.passages import item_stage as items
-from agent_memory.knowledge.summaries import summary_stage as summaries
 from tests.unit.knowledge.ingestion.test_contract import SAID, SESSION
 
 if TYPE_CHECKING:

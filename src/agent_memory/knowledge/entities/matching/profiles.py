@@ -408,20 +408,16 @@ def overlap(ours: Sequence[str], theirs: Sequence[str], weights: WordWeights) ->
         else:
             result.ours_alone.append(word)
     result.theirs_alone = list(remaining.elements())
-    if result.ours_alone and result.theirs_alone:
-        _match_joined(result, ours, weights, mirrored=False)
-        _match_joined(result, theirs, weights, mirrored=True)
-        _near(result, weights)
-    elif result.ours_alone or result.theirs_alone:
-        _match_joined(result, ours, weights, mirrored=False)
-        _match_joined(result, theirs, weights, mirrored=True)
+    _match_joined(result, ours, weights, mirrored=False)
+    _match_joined(result, theirs, weights, mirrored=True)
+    _near(result, weights)
     return result
 
 
 def _match_joined(common: WordOverlap, words: Sequence[str], weights: WordWeights, *, mirrored: bool) -> None:
     """Match two neighbours of one side with one word of the other."""
     parts, wholes = (common.theirs_alone, common.ours_alone) if mirrored else (common.ours_alone, common.theirs_alone)
-    if not parts or not wholes:
+    if not parts or not wholes:  # most pairs of names: nothing is joined
         return
     for first, second in pairwise(words):
         joined = first + second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, choose_lines, choose_quotes
+from agent_memory.knowledge.summaries import SummaryTurn, as_lines, choose_lines, choose_quotes
 
 TALK = [
     SummaryTurn("1", "Hi Ada! How was your weekend?", "Ben"),
@@ -17,7 +17,7 @@ TALK = [
 
 def test_what_tells_the_most_is_quoted_word_for_word_in_its_order() -> None:
     quotes = choose_quotes(TALK, 130)
-    assert [each.text for each in quotes] == [each.passage.text[each.start : each.end] for each in quotes]
+    assert all(words in turn.text for turn, words in quotes)
     assert as_lines(quotes).splitlines() == [
         "Ada: We drove to Lake Como on Saturday.",
         "Ada: My brother Tom broke his arm there, so we came back on Sunday.",
@@ -42,7 +42,7 @@ def test_a_turn_that_is_quoted_already_waits_behind_others() -> None:
         SummaryTurn("1", "I bought a red Vespa in May. I bought a blue Vespa in June.", "Ada"),
         SummaryTurn("2", "I bought a canoe in July.", "Ben"),
     ]
-    assert {each.passage.id for each in choose_quotes(talk, 80)} == {"1", "2"}
+    assert {turn.id for turn, _ in choose_quotes(talk, 80)} == {"1", "2"}
 
 
 def test_quotes_same_matter_again_quotes_it_once() -> None:
@@ -51,7 +51,7 @@ def test_quotes_same_matter_again_quotes_it_once() -> None:
         SummaryTurn("2", "At midnight the invoice export fails, on the billing server.", "Ben"),
         SummaryTurn("3", "Carla moves the office plants to the third floor tomorrow.", "Carla"),
     ]
-    assert [quote.passage.id for quote in choose_quotes(talk, 10_000)] == ["1", "3"]
+    assert [turn.id for turn, _ in choose_quotes(talk, 10_000)] == ["1", "3"]
 
 
 def test_writing_without_spaces_is_quoted_too() -> None:

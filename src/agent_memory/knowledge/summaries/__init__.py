@@ -1,1 +1,0 @@
-"""Summaries of conversations by quotes, and their background stage."""
