@@ -13,24 +13,24 @@ from agent_memory.language.languages import load_patterns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_WORDS: Final[dict[str, Any]] = load_patterns("agent_memory.knowledge.entities.matching", "words")
-TITLES: Final = frozenset[str](_WORDS["titles"])
+WORDS: Final[dict[str, Any]] = load_patterns("agent_memory.knowledge.entities.matching", "words")
+TITLES: Final = frozenset[str](WORDS["titles"])
 LEGAL_FORMS: Final[dict[str, str]] = {
-    **dict.fromkeys(_WORDS["company_ends"], ""),
-    **{word: line.split()[0] for line in _WORDS["legal_forms"] for word in line.split()},
+    **dict.fromkeys(WORDS["company_ends"], ""),
+    **{word: line.split()[0] for line in WORDS["legal_forms"] for word in line.split()},
 }
 """What may end a company's name, and the form it stands for; empty where it tells none."""
-EMPTY_WORDS: Final = frozenset[str](_WORDS["empty_words"])
-GENERIC_WORDS: Final = frozenset[str](_WORDS["generic_words"])
-NEGATIONS: Final = frozenset[str](_WORDS["negations"])
-EDITION_WORDS: Final = frozenset[str](_WORDS["edition_words"])
-GENERATIONS: Final = frozenset[str](_WORDS["generations"])
-ROLES: Final = frozenset[str](_WORDS["roles"])
+EMPTY_WORDS: Final = frozenset[str](WORDS["empty_words"])
+GENERIC_WORDS: Final = frozenset[str](WORDS["generic_words"])
+NEGATIONS: Final = frozenset[str](WORDS["negations"])
+EDITION_WORDS: Final = frozenset[str](WORDS["edition_words"])
+GENERATIONS: Final = frozenset[str](WORDS["generations"])
+ROLES: Final = frozenset[str](WORDS["roles"])
 SPELLINGS: Final[dict[str, str]] = {
-    word: group.split("/")[0] for line in _WORDS["opposites"] for group in line.split() for word in group.split("/")
+    word: group.split("/")[0] for line in WORDS["opposites"] for group in line.split() for word in group.split("/")
 }
 KNOWN_NAMES: Final[tuple[tuple[str, ...], ...]] = tuple(
-    tuple(name.strip() for name in line.split("|")) for line in _WORDS["known_names"]
+    tuple(name.strip() for name in line.split("|")) for line in WORDS["known_names"]
 )
 _DIGRAPHS: Final = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "\u0131": "i"}
@@ -57,11 +57,11 @@ def _number_lines(lines: Iterable[Iterable[str]]) -> dict[str, frozenset[int]]:
     return {word: frozenset(numbers) for word, numbers in numbers_by_word.items()}
 
 
-OPPOSED: Final = _number_lines(line.replace("/", " ").split() for line in _WORDS["opposites"])
+OPPOSED: Final = _number_lines(line.replace("/", " ").split() for line in WORDS["opposites"])
 """Numbers of the lines in which a word stands; others of such a line exclude it."""
 
 
-GIVEN_NAMES: Final = _number_lines(line.split() for line in _WORDS["given_names"])
+GIVEN_NAMES: Final = _number_lines(line.split() for line in WORDS["given_names"])
 """Numbers of the groups of given names, used for one another, that a word is in."""
 
 

@@ -16,6 +16,7 @@ from agent_memory.knowledge.entities.matching.normal_forms import (
     NEGATIONS,
     OPPOSED,
     SPELLINGS,
+    WORDS,
     fold_name,
     has_digit,
     is_email,
@@ -36,12 +37,7 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = re.compile(r"[^\W_]+(?:[-/.][^\W_]+)*")
 _SEPARATOR: Final = re.compile(r"[-/.]")
-_MEASURE: Final = re.compile(
-    r"\d+(?:\.\d+)?(?:st|nd|rd|th|s|x|in|inch|mm|cm|m|km|ft|gb|mb|kb|tb|gib|mib|g|mg|kg|lb|lbs|oz|ml|l|w|kw|watt|watts|"
-    r"v|mv|ma|mah|hz|khz|mhz|ghz|dpi|fps|p|i|k|mp|mbps|kbps|gbps|pc|pk|pack|packs|user|users|u|ch|d|day|days|hr|hrs|h|"
-    r"min|sec|ms|port|ports|btu|cu|bit|bits|disc|discs|megapixel|ohm|ohms|year|years|yr|way|line|speed|cup|piece|"
-    r"outlet|channel|page|pages|sheet|sheets|month|months|core|cores)"
-)
+_MEASURE: Final = re.compile(rf"\d+(?:\.\d+)?(?:{'|'.join(WORDS['units'])})")
 _DATE_OR_VERSION: Final = re.compile(
     r"v?\d+(?:\.\d+)+|(?:19|20)\d\d[-/]\d\d?(?:[-/]\d\d?)?|\d\d?[-/]\d\d?[-/](?:\d\d){1,2}"
 )
@@ -54,19 +50,8 @@ _SHORTEST_CODE, _SHORTEST_NUMBER, _FEWEST_DIGITS = 4, 5, 2
 ValueKind: TypeAlias = Literal["phone", "email", "url", "year", "price", "id", "people", "address", "text", "label"]
 """How values of an attribute are compared. `label` is any short value, `text` any long one."""
 _KEYS: Final[dict[str, ValueKind]] = {
-    **dict.fromkeys(("phone", "tel", "telephone", "mobile", "cell", "fax", "telefon"), "phone"),
-    **dict.fromkeys(("email", "mail"), "email"),
-    **dict.fromkeys(("url", "website", "homepage", "web", "link"), "url"),
-    **dict.fromkeys(("year", "founded", "published", "born", "birthyear"), "year"),
-    **dict.fromkeys(("price", "cost", "amount"), "price"),
-    **dict.fromkeys(
-        ("id", "sku", "isbn", "ean", "upc", "gtin", "asin", "serial", "model", "mpn", "vin", "doi", "orcid", "uuid",
-         "ip", "mac", "commit", "sha", "number", "ticket", "version", "modelno", "iban", "vat"), "id"
-    ),
-    **dict.fromkeys(("author", "authors", "people", "members", "editors", "artists", "artist"), "people"),
-    **dict.fromkeys(("addr", "address", "street", "adresse"), "address"),
-    **dict.fromkeys(("description", "notes", "note", "summary", "text", "abstract", "comment", "bio"), "text"),
-}  # fmt: skip
+    key: kind for kind, keys in WORDS["attribute_kinds"].items() for key in keys.split()
+}
 _LONG: Final = 12
 _MOST_NAMES: Final = 8
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
