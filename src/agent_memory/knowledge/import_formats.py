@@ -11,60 +11,8 @@ from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.knowledge.intake.file_formats import fill_times
 from agent_memory.knowledge.intake.session_logs import find_log_format
 from agent_memory.knowledge.intake.turns import FileConversation
-from agent_memory.knowledge.sources.chat_exports import (
-    MEMORY_KEYS,
-    PROJECT_KEYS,
-    is_gemini_activity,
-    read_api_messages,
-    read_claude_memories,
-    read_claude_projects,
-    read_conversations,
-    read_gemini,
-    read_letta,
-)
-from agent_memory.knowledge.sources.documents import (
-    MAILS,
-    PAGES,
-    UNREAD,
-    WORD,
-    read_mails,
-    read_page,
-    read_word,
-    refuse_document,
-)
-from agent_memory.knowledge.sources.fact_lists import (
-    MEMORY_COLUMNS,
-    SQLITE_START,
-    STORE_COLUMNS,
-    has_dated_lines,
-    has_table,
-    list_mem0,
-    read_csv,
-    read_graph,
-    read_langgraph_store,
-    read_list,
-    read_mem0,
-    read_memories,
-    read_memory_table,
-)
+from agent_memory.knowledge.sources import chat_exports, documents, fact_lists, messengers, note_files, session_files
 from agent_memory.knowledge.sources.json_records import JsonRecord, iter_elements, peek_lines
-from agent_memory.knowledge.sources.messengers import (
-    is_whatsapp,
-    read_discord,
-    read_slack,
-    read_telegram,
-    read_whatsapp,
-)
-from agent_memory.knowledge.sources.note_files import (
-    INDEX_NAME,
-    RULE_NAMES,
-    read_agent_memory,
-    read_graph_note,
-    read_note,
-    read_okf,
-    read_rules,
-)
-from agent_memory.knowledge.sources.session_files import read_session_log, read_transcript_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,9 +45,14 @@ class FileSample:
     text: str
     records: tuple[Any, ...] = ()
 
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """Records that are objects."""
+        return [record for record in self.records if isinstance(record, dict)]
+
     def has_record(self, keys: frozenset[str]) -> bool:
         """Return True if a record has one of these keys."""
-        return any(isinstance(record, dict) and not keys.isdisjoint(record) for record in self.records)
+        return any(not keys.isdisjoint(record) for record in self.objects)
 
     def find_damage(self) -> str:
         """Return the reason code of an unreadable JSON file, or ""."""
@@ -110,7 +63,7 @@ class FileSample:
 
     def is_own_export(self) -> bool:
         """Return True if the records have IDs of this program."""
-        ids = [record.get("id") for record in self.records if isinstance(record, dict)]
+        ids = [record.get("id") for record in self.objects]
         return any(isinstance(record_id, str) and _OWN_ID.fullmatch(record_id) for record_id in ids)
 
 
@@ -186,10 +139,7 @@ def read_parts(form: ImportFormat, file: SourceFile, tree: SourceTree) -> Iterat
 
 
 def _match_log(name: str) -> Callable[[FileSample], bool]:
-    def matches(sample: FileSample) -> bool:
-        return find_log_format([record for record in sample.records if isinstance(record, dict)]).name == name
-
-    return matches
+    return lambda sample: find_log_format(sample.objects).name == name
 
 
 def _is_transcript(sample: FileSample) -> bool:
@@ -197,30 +147,30 @@ def _is_transcript(sample: FileSample) -> bool:
 
 
 def _read_whatsapp(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
-    yield read_whatsapp(file.read_text(), file.base_name, me=tree.me, order=tree.date_order)
+    yield messengers.read_whatsapp(file.read_text(), file.base_name, me=tree.me, order=tree.date_order)
 
 
 def _is_whatsapp(sample: FileSample) -> bool:
-    return (sample.file.suffix == ".txt" or sample.file.name == "-") and is_whatsapp(sample.text)
+    return (sample.file.suffix == ".txt" or sample.file.name == "-") and messengers.is_whatsapp(sample.text)
 
 
 def _is_chat(sample: FileSample) -> bool:
-    has_roles = any(isinstance(record, dict) and isinstance(record.get("role"), str) for record in sample.records)
+    has_roles = any(isinstance(record.get("role"), str) for record in sample.objects)
     return has_roles and _is_jsonl(sample.file, sample.text)
 
 
 def _is_rules(sample: FileSample) -> bool:
     name = sample.file.base_name.lower()
-    is_named = name in RULE_NAMES or name.endswith((".mdc", ".instructions.md"))
+    is_named = name in note_files.RULE_NAMES or name.endswith((".mdc", ".instructions.md"))
     return is_named or (
         sample.file.suffix in _NOTES and _RULE_FOLDER.search(str(sample.file.path or sample.file.name)) is not None
     )
 
 
 def _is_agent_memory(sample: FileSample) -> bool:
-    if sample.file.base_name == INDEX_NAME:
+    if sample.file.base_name == note_files.INDEX_NAME:
         return True
-    has_index = sample.file.suffix == ".md" and sample.tree.find_linked(sample.file, INDEX_NAME) is not None
+    has_index = sample.file.suffix == ".md" and sample.tree.find_linked(sample.file, note_files.INDEX_NAME) is not None
     return has_index and sample.text.startswith("---\n") and "\nname:" in sample.text
 
 
@@ -238,30 +188,26 @@ def _is_okf(sample: FileSample) -> bool:
 def _is_list(sample: FileSample) -> bool:
     is_text = sample.file.name == "-" and not sample.records and bool(sample.text.strip())
     is_named = sample.file.suffix == ".txt" and "memor" in sample.file.base_name.lower()
-    return is_text or is_named or (sample.file.suffix in _NOTES and has_dated_lines(sample.text))
+    return is_text or is_named or (sample.file.suffix in _NOTES and fact_lists.has_dated_lines(sample.text))
 
 
 def _is_graph(sample: FileSample) -> bool:
-    records = [record for record in sample.records if isinstance(record, dict)]
     keys = ({"entities", "relations"}, {"name", "entityType"}, {"from", "to", "relationType"})
-    return any(names <= record.keys() for record in records for names in keys)
+    return any(names <= record.keys() for record in sample.objects for names in keys)
 
 
 def _has_memories(key: str, value: object = None) -> Callable[[FileSample], bool]:
     """Return a test for `memories` and a key with a value."""
-
-    def matches(sample: FileSample) -> bool:
-        return any(
-            isinstance(record, dict) and "memories" in record and key in record and value in (None, record[key])
-            for record in sample.records
-        )
-
-    return matches
+    return lambda sample: any(
+        "memories" in record and key in record and value in (None, record[key]) for record in sample.objects
+    )
 
 
 def _has_table(table: str, columns: frozenset[str]) -> Callable[[FileSample], bool]:
     """Return a test for an SQLite file with a table."""
-    return lambda sample: sample.text.startswith(SQLITE_START) and has_table(sample.file, table, columns)
+    return lambda sample: (
+        sample.text.startswith(fact_lists.SQLITE_START) and fact_lists.has_table(sample.file, table, columns)
+    )
 
 
 def _has_conversations(key: str) -> Callable[[FileSample], bool]:
@@ -272,28 +218,24 @@ def _has_conversations(key: str) -> Callable[[FileSample], bool]:
 
 def _is_slack(sample: FileSample) -> bool:
     """Return True for messages of a channel of Slack."""
-    messages = [record for record in sample.records if isinstance(record, dict)]
     return any(
         record.get("type") == "message" and isinstance(record.get("ts"), str) and "text" in record
-        for record in messages
+        for record in sample.objects
     )
 
 
 def _is_page(sample: FileSample) -> bool:
     """Return True for a web page except ChatGPT's `chat.html`."""
     is_view = sample.file.base_name == "chat.html" and any("conversations" in name for name in sample.tree.files)
-    return sample.file.suffix in PAGES and not is_view
+    return sample.file.suffix in documents.PAGES and not is_view
 
 
 def _is_letta(sample: FileSample) -> bool:
-    return any(isinstance(record, dict) and {"agents", "blocks"} <= record.keys() for record in sample.records)
+    return any({"agents", "blocks"} <= record.keys() for record in sample.objects)
 
 
 def _is_telegram(sample: FileSample) -> bool:
-    is_full = any(
-        isinstance(record, dict) and isinstance(chats := record.get("chats"), dict) and "list" in chats
-        for record in sample.records
-    )
+    is_full = any(isinstance(chats := record.get("chats"), dict) and "list" in chats for record in sample.objects)
     return is_full or any(
         _has_keys("messages", key)(sample) for key in ("from_id", "text_entities", "actor_id", "date_unixtime")
     )
@@ -301,57 +243,65 @@ def _is_telegram(sample: FileSample) -> bool:
 
 def _has_keys(*keys: str) -> Callable[[FileSample], bool]:
     """Return a test for a JSON file whose beginning has these keys."""
-
-    def matches(sample: FileSample) -> bool:
-        return _is_json(sample.file, sample.text) and all(f'"{key}"' in sample.text for key in keys)
-
-    return matches
+    return lambda sample: _is_json(sample.file, sample.text) and all(f'"{key}"' in sample.text for key in keys)
 
 
 def _is_mem0(sample: FileSample) -> bool:
     return any(
         isinstance(memory, dict) and isinstance(memory.get("memory"), str) and "id" in memory
         for record in sample.records
-        for memory in list_mem0(record)[:1]
+        for memory in fact_lists.list_mem0(record)[:1]
     )
 
 
 FORMATS: Final = (
-    ImportFormat("chatgpt", _has_conversations("mapping"), read_conversations),
-    ImportFormat("claude", _has_conversations("chat_messages"), read_conversations),
-    ImportFormat("claude", lambda sample: sample.has_record(MEMORY_KEYS), read_claude_memories),
-    ImportFormat("claude", lambda sample: sample.has_record(PROJECT_KEYS), read_claude_projects),
-    ImportFormat("gemini", lambda sample: any(map(is_gemini_activity, sample.records)), read_gemini),
-    ImportFormat("letta", _is_letta, read_letta),
-    ImportFormat("claude-code", _match_log("claude_code"), read_session_log),
-    ImportFormat("codex", _match_log("codex"), read_session_log),
-    ImportFormat("amplifier", _match_log("amplifier_events"), read_session_log),
-    ImportFormat("amplifier", _is_transcript, read_transcript_log),
-    ImportFormat("gemini-cli", _match_log("gemini"), read_session_log),
-    ImportFormat("mcp-memory", _is_graph, read_graph),
-    ImportFormat("mem0", _is_mem0, read_mem0),
-    ImportFormat("mcp-memory-service", _has_memories("export_metadata"), read_memories),
-    ImportFormat("mcp-memory-service", _has_table("memories", MEMORY_COLUMNS), read_memory_table),
-    ImportFormat("langgraph", _has_table("store", STORE_COLUMNS), read_langgraph_store),
-    ImportFormat("csv", lambda sample: sample.file.suffix in {".csv", ".tsv"}, read_csv),
-    ImportFormat("slack", _is_slack, read_slack),
-    ImportFormat("telegram", _is_telegram, read_telegram),
-    ImportFormat("discord", _has_keys("channel", "messages", "guild"), read_discord),
-    ImportFormat("pam", _has_memories("schema", "portable-ai-memory"), read_memories),
-    ImportFormat("messages", _is_chat, read_session_log),
-    ImportFormat("messages", lambda sample: sample.has_record(frozenset({"messages"})), read_api_messages),
-    ImportFormat("rules", _is_rules, read_rules),
-    ImportFormat("claude-code-memory", _is_agent_memory, read_agent_memory),
+    ImportFormat("chatgpt", _has_conversations("mapping"), chat_exports.read_conversations),
+    ImportFormat("claude", _has_conversations("chat_messages"), chat_exports.read_conversations),
+    ImportFormat(
+        "claude", lambda sample: sample.has_record(chat_exports.MEMORY_KEYS), chat_exports.read_claude_memories
+    ),
+    ImportFormat(
+        "claude", lambda sample: sample.has_record(chat_exports.PROJECT_KEYS), chat_exports.read_claude_projects
+    ),
+    ImportFormat(
+        "gemini", lambda sample: any(map(chat_exports.is_gemini_activity, sample.records)), chat_exports.read_gemini
+    ),
+    ImportFormat("letta", _is_letta, chat_exports.read_letta),
+    ImportFormat("claude-code", _match_log("claude_code"), session_files.read_session_log),
+    ImportFormat("codex", _match_log("codex"), session_files.read_session_log),
+    ImportFormat("amplifier", _match_log("amplifier_events"), session_files.read_session_log),
+    ImportFormat("amplifier", _is_transcript, session_files.read_transcript_log),
+    ImportFormat("gemini-cli", _match_log("gemini"), session_files.read_session_log),
+    ImportFormat("mcp-memory", _is_graph, fact_lists.read_graph),
+    ImportFormat("mem0", _is_mem0, fact_lists.read_mem0),
+    ImportFormat("mcp-memory-service", _has_memories("export_metadata"), fact_lists.read_memories),
+    ImportFormat("mcp-memory-service", _has_table("memories", fact_lists.MEMORY_COLUMNS), fact_lists.read_memory_table),
+    ImportFormat("langgraph", _has_table("store", fact_lists.STORE_COLUMNS), fact_lists.read_langgraph_store),
+    ImportFormat("csv", lambda sample: sample.file.suffix in {".csv", ".tsv"}, fact_lists.read_csv),
+    ImportFormat("slack", _is_slack, messengers.read_slack),
+    ImportFormat("telegram", _is_telegram, messengers.read_telegram),
+    ImportFormat("discord", _has_keys("channel", "messages", "guild"), messengers.read_discord),
+    ImportFormat("pam", _has_memories("schema", "portable-ai-memory"), fact_lists.read_memories),
+    ImportFormat("messages", _is_chat, session_files.read_session_log),
+    ImportFormat("messages", lambda sample: sample.has_record(frozenset({"messages"})), chat_exports.read_api_messages),
+    ImportFormat("rules", _is_rules, note_files.read_rules),
+    ImportFormat("claude-code-memory", _is_agent_memory, note_files.read_agent_memory),
     ImportFormat("whatsapp", _is_whatsapp, _read_whatsapp),
-    ImportFormat("paste", _is_list, read_list),
-    ImportFormat("basic-memory", _is_graph_note, read_graph_note),
-    ImportFormat("okf", _is_okf, read_okf),
-    ImportFormat("html", _is_page, read_page),
-    ImportFormat("mail", lambda sample: sample.file.suffix in MAILS, read_mails),
-    ImportFormat("word", lambda sample: sample.file.suffix == WORD, read_word),
-    ImportFormat("other", lambda sample: sample.file.suffix in UNREAD and len(sample.tree.files) == 1, refuse_document),
-    ImportFormat("markdown", lambda sample: sample.file.suffix in _NOTES and not sample.tree.is_vault, read_note),
-    ImportFormat("obsidian", lambda sample: sample.file.suffix in _NOTES, read_note),
+    ImportFormat("paste", _is_list, fact_lists.read_list),
+    ImportFormat("basic-memory", _is_graph_note, note_files.read_graph_note),
+    ImportFormat("okf", _is_okf, note_files.read_okf),
+    ImportFormat("html", _is_page, documents.read_page),
+    ImportFormat("mail", lambda sample: sample.file.suffix in documents.MAILS, documents.read_mails),
+    ImportFormat("word", lambda sample: sample.file.suffix == documents.WORD, documents.read_word),
+    ImportFormat(
+        "other",
+        lambda sample: sample.file.suffix in documents.UNREAD and len(sample.tree.files) == 1,
+        documents.refuse_document,
+    ),
+    ImportFormat(
+        "markdown", lambda sample: sample.file.suffix in _NOTES and not sample.tree.is_vault, note_files.read_note
+    ),
+    ImportFormat("obsidian", lambda sample: sample.file.suffix in _NOTES, note_files.read_note),
 )
 """Formats in the order of detection."""
 FORMAT_NAMES: Final = tuple(dict.fromkeys(form.name for form in FORMATS))
