@@ -43,7 +43,9 @@ from agent_memory.knowledge.intake.turns import (
     parse_moment,
     repair_text,
     split_keys,
+    to_list,
     to_mapping,
+    to_name,
 )
 from agent_memory.knowledge.sources.messengers import is_whatsapp, read_whatsapp
 from agent_memory.language.speakers import SpeakerTurn, parse_turn
@@ -225,10 +227,10 @@ def _of_chatgpt(value: Mapping[str, Any]) -> Iterator[FileConversation]:
 
 def _branch(nodes: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
     """Return the nodes from the first to the current one."""
-    last = _name(current)
+    last = to_name(current)
     if last not in nodes:
         last = _last_leaf(nodes)
-    parents = {key: _name(node.get("parent")) for key, node in nodes.items() if isinstance(node, dict)}
+    parents = {key: to_name(node.get("parent")) for key, node in nodes.items() if isinstance(node, dict)}
     if not any(parents.values()):  # a simplified export
         return [nodes[key] for key in parents]
     return [nodes[key] for key in reversed(_list_ancestors(parents, last))]
@@ -236,12 +238,12 @@ def _branch(nodes: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
 
 def _last_leaf(nodes: Mapping[str, Any]) -> str:
     valid_nodes = {key: node for key, node in nodes.items() if isinstance(node, dict)}
-    leaf = next((key for key, node in valid_nodes.items() if _name(node.get("parent")) not in nodes), "")
+    leaf = next((key for key, node in valid_nodes.items() if to_name(node.get("parent")) not in nodes), "")
     for _ in range(min(len(nodes), _MOST_NODES)):
         children = [
             child_id
-            for child in _list(valid_nodes.get(leaf, {}).get("children"))
-            if (child_id := _name(child)) in valid_nodes
+            for child in to_list(valid_nodes.get(leaf, {}).get("children"))
+            if (child_id := to_name(child)) in valid_nodes
         ]
         if not children:
             break
@@ -254,21 +256,21 @@ def _read_node(node: Mapping[str, Any]) -> list[ReceivedTurn]:
     if not isinstance(message, dict):
         return []
     author, content, metadata = (to_mapping(message.get(name)) for name in ("author", "content", "metadata"))
-    role, kind = _name(author.get("role")), _name(content.get("content_type"))
+    role, kind = to_name(author.get("role")), to_name(content.get("content_type"))
     if role not in {"user", "assistant", "tool"} or is_hidden(message) or metadata.get("is_user_system_message"):
         return []
     if kind not in _SAID or message.get("recipient") not in (None, "all"):
         return []
-    if kind == "execution_output" or _name(to_mapping(author.get("metadata")).get("real_author")).startswith("tool"):
+    if kind == "execution_output" or to_name(to_mapping(author.get("metadata")).get("real_author")).startswith("tool"):
         role = "tool"
     parts = content.get("parts") if content.get("parts") is not None else content.get("text")
     spoken_parts = [
-        _name(to_mapping(part).get("text")) if _name(to_mapping(part).get("content_type")) in _SPOKEN else part
-        for part in _list(parts)
-        if isinstance(part, str) or _name(to_mapping(part).get("content_type")) in _SPOKEN
+        to_name(to_mapping(part).get("text")) if to_name(to_mapping(part).get("content_type")) in _SPOKEN else part
+        for part in to_list(parts)
+        if isinstance(part, str) or to_name(to_mapping(part).get("content_type")) in _SPOKEN
     ]
     text = collect_text(parts if isinstance(parts, str) else spoken_parts)
-    speaker = clean_speaker(_name(author.get("name"))) if role == "tool" else ""
+    speaker = clean_speaker(to_name(author.get("name"))) if role == "tool" else ""
     if role != "tool" and not _is_plain_node(message, author, content):
         role = UNKNOWN
     return make_turns(text, role, speaker, parse_moment(message.get("create_time")))
@@ -291,7 +293,7 @@ def _of_claude(value: Mapping[str, Any]) -> Iterator[FileConversation | Received
     begun = parse_moment(value.get("created_at"))
     yield FileConversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun, "claude")
     for message in messages:
-        for attachment in _list(message.get("attachments")):
+        for attachment in to_list(message.get("attachments")):
             text = collect_text(attachment.get("extracted_content")) if isinstance(attachment, dict) else ""
             if text.strip():
                 title, said_at = _title(attachment.get("file_name")), parse_moment(message.get("created_at"))
@@ -301,11 +303,11 @@ def _of_claude(value: Mapping[str, Any]) -> Iterator[FileConversation | Received
 def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return the messages of a Claude conversation without replaced ones."""
     messages = [entry for entry in value["chat_messages"] if isinstance(entry, dict)]
-    nodes = {_name(entry.get("uuid")): entry for entry in messages if entry.get("uuid")}
-    parents = {key: _name(entry.get("parent_message_uuid")) for key, entry in nodes.items()}
+    nodes = {to_name(entry.get("uuid")): entry for entry in messages if entry.get("uuid")}
+    parents = {key: to_name(entry.get("parent_message_uuid")) for key, entry in nodes.items()}
     if not any(parents.values()):
         return messages
-    current = _name(value.get("current_leaf_message_uuid"))
+    current = to_name(value.get("current_leaf_message_uuid"))
     branch = set(_list_ancestors(parents, current if current in nodes else list(nodes)[-1]))
     forks = {parents[key] for key in branch} - {""}
     children: dict[str, list[str]] = {}
@@ -315,7 +317,7 @@ def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     for key in replaced:  # grows while it is read
         replaced += children.get(key, ())
     left_out = set(replaced)
-    return [message for message in messages if _name(message.get("uuid")) not in left_out]
+    return [message for message in messages if to_name(message.get("uuid")) not in left_out]
 
 
 def _list_ancestors(parents: Mapping[str, str], key: str) -> list[str]:
@@ -328,7 +330,7 @@ def _list_ancestors(parents: Mapping[str, str], key: str) -> list[str]:
 
 
 def _read_claude(message: Mapping[str, Any]) -> list[ReceivedTurn]:
-    role = {"human": "user", "assistant": "assistant"}.get(_name(message.get("sender")), UNKNOWN)
+    role = {"human": "user", "assistant": "assistant"}.get(to_name(message.get("sender")), UNKNOWN)
     content = message.get("content") or message.get("text")
     if not is_plain(message, role, _CLAUDE_KEYS):
         role = UNKNOWN
@@ -343,7 +345,7 @@ def _of_messages(value: Any, name: str) -> list[FileConversation | ReceivedDocum
     """
     if isinstance(value, dict):
         value = value.get("messages")
-    messages = [message for message in _list(value) if isinstance(message, dict)]
+    messages = [message for message in to_list(value) if isinstance(message, dict)]
     if not messages:
         return None
     form, keyed = read_log(messages)
@@ -354,15 +356,6 @@ def _of_messages(value: Any, name: str) -> list[FileConversation | ReceivedDocum
 
 def _title(value: Any) -> str:
     return repair_text(value) if isinstance(value, str) else ""
-
-
-def _name(value: Any) -> str:
-    """Return a text value, or ""."""
-    return value if isinstance(value, str) else ""
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def parse_file(path: Path) -> Iterator[ReceivedDocument | FileConversation | SkippedPart]:

@@ -25,6 +25,8 @@ from agent_memory.knowledge.intake.turns import (
     parse_moment,
     read_message,
     split_keys,
+    to_list,
+    to_name,
 )
 
 if TYPE_CHECKING:
@@ -124,12 +126,6 @@ def find_log_format(lines: Sequence[Line]) -> LogFormat:
     return next((form for form in _FORMATS if any(form.matches(line) for line in lines)), _MESSAGES)
 
 
-def _get_name(value: Mapping[str, Any], key: str) -> str:
-    """Return the text under a key, or an empty one."""
-    name = value.get(key)
-    return name if isinstance(name, str) else ""
-
-
 def _read_messages(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     for number, line in enumerate(lines):
         message, value = line.get("message"), line
@@ -147,7 +143,7 @@ def _read_messages(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
 
 def _is_claude_code(line: Line) -> bool:
     message = line.get("message")
-    return _get_name(line, "type") in {"user", "assistant"} and isinstance(message, dict) and "role" in message
+    return to_name(line.get("type")) in {"user", "assistant"} and isinstance(message, dict) and "role" in message
 
 
 def _read_claude_code(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
@@ -176,7 +172,7 @@ def _is_plain_claude_code(line: Line) -> bool:
 
 
 def _is_codex(line: Line) -> bool:
-    return _get_name(line, "type") in _CODEX_TYPES and isinstance(line.get("payload"), dict)
+    return to_name(line.get("type")) in _CODEX_TYPES and isinstance(line.get("payload"), dict)
 
 
 def _prepare_codex(lines: Iterable[Line]) -> ReadTurns:
@@ -260,8 +256,7 @@ def _is_gemini(line: Line) -> bool:
 def _read_gemini(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     for line in lines:
         role, said_at = _GEMINI_ROLES.get(str(line.get("type"))), parse_moment(line.get("timestamp"))
-        calls = line.get("toolCalls")
-        for call in calls if isinstance(calls, list) else ():
+        for call in to_list(line.get("toolCalls")):
             result = get_first(call, "result", "resultDisplay") if isinstance(call, dict) else None
             yield from (("", turn) for turn in make_turns(collect_text(result), "tool", said_at=said_at))
         if role is not None and not is_hidden(line):
@@ -272,7 +267,7 @@ def _read_gemini(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
 def _is_langchain(line: Line) -> bool:
     data = line.get("data", line)
     return (
-        _get_name(line, "type") in {"human", "ai"}
+        to_name(line.get("type")) in {"human", "ai"}
         and isinstance(data, dict)
         and "content" in data
         and "role" not in line

@@ -331,6 +331,16 @@ def to_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def to_list(value: Any) -> list[Any]:
+    """Return a JSON list, empty for any other value."""
+    return value if isinstance(value, list) else []
+
+
+def to_name(value: Any) -> str:
+    """Return a JSON text, empty for any other value."""
+    return value if isinstance(value, str) else ""
+
+
 def repair_text(text: str) -> str:
     """Return text without NUL and unpaired surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

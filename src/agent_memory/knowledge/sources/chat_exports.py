@@ -17,6 +17,7 @@ from agent_memory.knowledge.intake.turns import (
     make_turns,
     parse_moment,
     repair_text,
+    to_list,
     to_mapping,
 )
 from agent_memory.knowledge.sources.documents import read_html
@@ -168,8 +169,7 @@ def read_gemini(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # 
 
 def _read_gemini_entry(entry: dict[str, Any], said_at: datetime) -> list[ReceivedTurn]:
     """Return the prompt and the answer of an entry, or nothing."""
-    details = entry.get("details")
-    named = [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+    named = [detail for detail in to_list(entry.get("details")) if isinstance(detail, dict)]
     words = {detail.get("name"): detail.get("value") for detail in named}
     answers = entry.get("safeHtmlItem")
     if "Request" in words:
@@ -206,8 +206,7 @@ def read_letta(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # n
             yield SkippedPart("the list of agents")
             continue
         said_at = parse_moment(value.get("created_at"))
-        blocks = value.get("blocks")
-        for number, block in enumerate(blocks if isinstance(blocks, list) else [], 1):
+        for number, block in enumerate(to_list(value.get("blocks")), 1):
             yield from _read_letta_block(block, f"block {number}", said_at)
         for number, agent in enumerate(agents, 1):
             messages = agent.get("messages") if isinstance(agent, dict) else None
@@ -243,8 +242,7 @@ def _read_letta_message(message: dict[str, Any]) -> list[ReceivedTurn]:
     turns = [turn for turn in make_turns(message.get("content"), role, said_at=said_at) if role != "system"]
     if role == "user":
         turns = [_unpack_letta_event(turn) for turn in turns]
-    calls = message.get("tool_calls") if role == "assistant" else None
-    for call in calls if isinstance(calls, list) else []:
+    for call in to_list(message.get("tool_calls")) if role == "assistant" else []:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict) and function.get("name") == "send_message":
             words = _load_object(function.get("arguments")).get("message")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
-from agent_memory.knowledge.intake.turns import collect_text, parse_moment, repair_text, to_mapping
+from agent_memory.knowledge.intake.turns import collect_text, parse_moment, repair_text, to_list, to_mapping
 from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
 from agent_memory.knowledge.sources.source_files import LEFT_OUT, MAX_TEXT_BYTES, ImportedFact, ImportPart, strip_bullet
 from agent_memory.models import as_utc, utc_now
@@ -52,13 +52,9 @@ _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s+(.+)|\*\*([^*]+)\*\*:?)\s*")
 
 def clean_tags(*values: Any) -> tuple[str, ...]:
     """Return the texts of lists, or of texts with commas, as tags."""
-    words = [part for value in values for part in (value.split(",") if isinstance(value, str) else _list(value))]
+    words = [part for value in values for part in (value.split(",") if isinstance(value, str) else to_list(value))]
     tags = (repair_text(str(word)).strip().lstrip("#")[:MAX_TAG_CHARS] for word in words if isinstance(word, str | int))
     return tuple(dict.fromkeys(tag for tag in tags if tag))[:MAX_TAGS]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def read_graph(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
@@ -85,16 +81,16 @@ def _iter_graph(file: SourceFile) -> Iterator[tuple[str, Any, Any]]:
             yield f"line {record.number}", kind, record.value
         return
     for kind, key in (("entity", "entities"), ("relation", "relations")):
-        for number, value in enumerate(_list(graph.get(key)), 1):
+        for number, value in enumerate(to_list(graph.get(key)), 1):
             yield f"{kind} {number}", kind if isinstance(value, dict) else None, value
 
 
 def _read_entity(value: Mapping[str, Any], place: str) -> Iterator[ImportPart]:
     name, kind = repair_text(value["name"]), value.get("entityType")
     metadata = {"entity": name} | ({"entity_type": kind} if isinstance(kind, str) and kind else {})
-    if not _list(value.get("observations")):
+    if not to_list(value.get("observations")):
         yield SkippedPart(f"{name} without observations", LEFT_OUT)
-    for entry in _list(value.get("observations")):
+    for entry in to_list(value.get("observations")):
         observation = entry.get("content") if isinstance(entry, dict) else entry
         if isinstance(observation, str) and observation.strip():
             words = repair_text(observation).strip()
@@ -139,7 +135,7 @@ def read_mem0(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # no
 
 def _read_mem0_relations(value: Any) -> Iterator[ImportPart]:
     """Yield the relations of a graph memory as a document."""
-    listed = _list(value.get("relations")) if isinstance(value, dict) else []
+    listed = to_list(value.get("relations")) if isinstance(value, dict) else []
     named = [relation for relation in listed if isinstance(relation, dict)]
     relations = [
         {
