@@ -25,12 +25,12 @@ from agent_memory.models.identifiers import IMPORT_PREFIX
 from agent_memory.models.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from agent_memory.cli.runtime import AgentContext
-    from agent_memory.knowledge.bulk_import import BulkImport, ImportPlan, PlanRow
-    from agent_memory.knowledge.session_backfill import BackfillScope
+    from agent_memory.knowledge.bulk_import import BulkImport, ImportedTalk, ImportPlan, PlanRow
     from agent_memory.knowledge.sources.source_files import SourceTree
     from agent_memory.models import Resource
 
@@ -39,6 +39,21 @@ _MAX_PROBLEMS: Final = 20
 _MAX_NAMED: Final = 3
 _MAX_SESSIONS: Final = 20
 _NOTHING: Final = "Nothing was stored."
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillScope:
+    """Limits of a backfill.
+
+    Attributes:
+        since: Sessions that ended earlier are left out; None for no limit.
+        limit: New turns after which no further session begins.
+        build_proposals: Returns the function that proposes memories of a session, and counts them.
+    """
+
+    since: datetime | None
+    limit: int
+    build_proposals: Callable[[], Callable[[ImportedTalk], Awaitable[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +143,7 @@ async def _store(
     run: AgentContext, bulk: BulkImport, tree: SourceTree, plan: ImportPlan, choices: ImportChoices
 ) -> dict[str, Any]:
     """Store a plan, print the counts, and return them."""
-    propose = None
-    if choices.scope is not None:
-        from agent_memory.knowledge.session_backfill import TalkProposals
-
-        propose = TalkProposals(run.service, run.caller).propose
+    propose = choices.scope.build_proposals() if choices.scope is not None else None
     undo = f"Undo: {run.build_undo(f'--import {run.caller.session_id}')}"
     with run.screen.show_steps("Storing", plan.new) as show_step:
 
