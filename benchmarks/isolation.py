@@ -32,7 +32,7 @@ from agent_memory.ingestion import (
     WindowConfig,
     runner_of,
 )
-from agent_memory.knowledge import MemoryManager, tool_answers
+from agent_memory.knowledge import MemoryManager, tools
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
@@ -103,7 +103,7 @@ class AskedSession:
         """Recall, as the tool does."""
         mode, query = made.choice(["rag", "hybrid"]), self._query(made)
         found = await self.manager.retrieve(query, mode, 20)
-        return await tool_answers.render_recall(self.manager, found, "", mode)
+        return await tools.render_recall(self.manager, found, "", mode)
 
     async def search(self, made: random.Random) -> str:
         """Search notes and items, with an explanation of what was left out."""
@@ -114,16 +114,16 @@ class AskedSession:
 
     async def topics(self, _: random.Random) -> str:
         """List topics with pages and items, as programs get them."""
-        listed = await tool_answers.render_categories(self.manager)
+        listed = await tools.render_categories(self.manager)
         return "\n".join([listed, *map(str, await self.manager.list_categories())])
 
     async def page(self, made: random.Random) -> str:
         """Read the page of a topic, of another group's name too."""
         name = f"shelves_{mark_of(self.agent, made.choice(GROUPS))}"
         try:
-            return await tool_answers.render_page(self.manager, made.choice([name, *(await self._names())]))
+            return await tools.render_page(self.manager, made.choice([name, *(await self._names())]))
         except CategoryNotFoundError as error:
-            return tool_answers.not_found(error).replace(name, "", 1)  # as it was asked for
+            return tools.not_found(error).replace(name, "", 1)  # as it was asked for
 
     async def resources(self, made: random.Random) -> str:
         """List documents and conversations, and search them."""

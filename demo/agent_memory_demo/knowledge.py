@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.knowledge import MemoryManager, RetrievalMode, tool_answers
+from agent_memory.knowledge import MemoryManager, RetrievalMode, tools
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.assignment import count_unfiled
 from agent_memory.knowledge.pages.pages import Pages
@@ -163,7 +163,7 @@ async def ask(shelf: Shelf, question: str, expected: str) -> int:
     """Print what recall answers; return 0 if the expected words are among it."""
     title(question)
     found = await shelf.manager.retrieve(question, RetrievalMode.RAG, k=3)
-    answer = await tool_answers.render_recall(shelf.manager, found, question, "rag")
+    answer = await tools.render_recall(shelf.manager, found, question, "rag")
     print(textwrap.indent(answer, "  "))
     return int(expected not in answer)
 

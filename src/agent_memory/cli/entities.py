@@ -13,9 +13,8 @@ from agent_memory.cli.text import day, minute
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.entities.entity_repository import EntityReader, MergedEntity, TimelineEntry
-from agent_memory.knowledge.pages.assignment import count_passages
+from agent_memory.knowledge.pages.assignment import count_passages, describe_passages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.tool_answers import describe_passages
 from agent_memory.memory.views import describe_day, describe_said_day
 from agent_memory.models import PART_OF, EntityType, Episode, Summary, visible
 from agent_memory.models.record import view_fields

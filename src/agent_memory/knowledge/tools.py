@@ -8,17 +8,104 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError
-from agent_memory.knowledge import tool_answers
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
+from agent_memory.knowledge.llm.language_model import NO_MODEL
 from agent_memory.knowledge.tool_settings import IMPORTANCE
+from agent_memory.models import flatten, visible
 from agent_memory.tools.agent_tool import AgentTool, InputT
 from agent_memory.tools.argument_reader import ToolArguments
 from agent_memory.tools.consent import ASKED, LOW_TRUST, check_not_stopped, hold_for_yes
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge import LanguageModel, MemoryItem, MemoryManager, ModelBudget
+    from agent_memory.knowledge import LanguageModel, MemoryItem, MemoryManager, ModelBudget, RetrievalResult
     from agent_memory.memory import MemoryService
     from agent_memory.tools.host_session import HostSession
+
+_PREVIEW: Final = 100
+_SPEAKERS: Final = {"user": "the user", "assistant": "the assistant"}
+"""Of roles."""
+_ORDER: Final = "The best result comes first; the number is how well its words or meaning match."
+_UNTRUSTED: Final = " (from untrusted sources)"
+_WEAK: Final = "No confident match; these are the closest results."
+
+
+async def render_recall(manager: MemoryManager, result: RetrievalResult, query: str, mode: str) -> str:
+    """Return the answer of recall."""
+    if not result.items:
+        return f"No relevant memories found for: {query}"
+    rows = [
+        f"{number}. [{sure:.2f}] {flatten(item.content)}\n"
+        f"   Source: {await _source(manager, item)} | Category: {item.category or 'none'}"
+        for number, (item, sure) in enumerate(zip(result.items, result.confidence_scores, strict=True), 1)
+    ]
+    return "\n\n".join([f"Found {len(rows)} relevant memories:", *rows, *_notes(result, mode)])
+
+
+def render_remember(item: MemoryItem) -> str:
+    """Return the answer of remember."""
+    lines = [f"Remembered: {item.item_id}", f"Category: {item.category or 'none'}", f"Importance: {item.importance}"]
+    return "\n".join([*lines, f"Content: {flatten(item.content)[:_PREVIEW]}..."])
+
+
+async def render_categories(manager: MemoryManager, most: int | None = None) -> str:
+    """Return the answer of list_categories."""
+    categories = await manager.list_categories()
+    counts = await manager.category_layer.count_items()
+    theirs = await manager.category_layer.of_strangers()
+    rows = [
+        f"{number}. {category.name}{_UNTRUSTED * (category.name in theirs)}\n   {flatten(category.description)}\n"
+        f"   Items: {counts.get(category.name, 0)}"
+        for number, category in enumerate(categories[:most], 1)
+    ]
+    return "\n\n".join([f"Memory Categories ({len(categories)}):", *rows])
+
+
+async def render_page(manager: MemoryManager, name: str) -> str:
+    """Return the answer of get_category.
+
+    Raises:
+        CategoryNotFoundError: `not_found` prints it.
+    """
+    page = await manager.get_category_content(name)
+    return "\n".join(visible(line) for line in page.splitlines())
+
+
+def not_found(error: CategoryNotFoundError) -> str:
+    """Return the answer of get_category for an unknown topic."""
+    available = ", ".join(error.available or ()) or "none"
+    lines = [f"Category '{error.category_name}' not found.", f"Available categories: {available}"]
+    if error.passages:
+        from agent_memory.knowledge.pages.assignment import describe_missing_page  # loads pages, for this answer alone
+
+        lines.append(
+            f"{describe_missing_page(error.category_name, error.passages)} Read them with recall or memory_search."
+        )
+    return "\n\n".join(lines)
+
+
+async def _source(manager: MemoryManager, item: MemoryItem) -> str:
+    """Return type, section and speaker of an item's source."""
+    description = "note"
+    if item.source_resource_id:
+        record = await manager.resource_layer.record(item.source_resource_id)
+        description = "deleted" if record is None else record.resource_type
+    if item.section:
+        description += f", {flatten(item.section)}"
+    if item.speaker and not item.content.startswith(f"{item.speaker}: "):
+        description += f", said by {flatten(_SPEAKERS.get(item.speaker, item.speaker))}"
+    return f"{description}, untrusted" if item.trust == "low" else description
+
+
+def _notes(result: RetrievalResult, mode: str) -> list[str]:
+    """Return notes about weaknesses of an answer."""
+    notes = [_WEAK] if result.match == "weak" else []
+    scores = [round(sure, 2) for sure in result.confidence_scores]
+    if scores != sorted(scores, reverse=True):
+        notes.append(_ORDER)
+    if result.degraded and (mode == "llm" or result.degraded != NO_MODEL):
+        notes.append(result.degraded)
+    return [f"Note: {' '.join(notes)}"] if notes else []
+
 
 _COUNT: Final[dict[str, Any]] = {"x-aliases": ["limit", "k", "top_k", "max_results"]}
 
@@ -121,7 +208,7 @@ class KnowledgeTool(AgentTool[InputT]):
     def _describe_error(self, error: AgentMemoryError) -> dict[str, Any]:
         message = error.message
         if isinstance(error, CategoryNotFoundError):
-            message = tool_answers.not_found(error)
+            message = not_found(error)
         return {**super()._describe_error(error), "message": f"{self.failure}{message}"}
 
 
@@ -185,7 +272,7 @@ class RecallTool(KnowledgeTool[RecallInput]):
     async def _write_text(self, manager: MemoryManager, args: RecallInput) -> str:
         result = await manager.retrieve(args.query, args.mode, args.k, args.category)
         await self._access.note_items(result.items)
-        return await tool_answers.render_recall(manager, result, args.query, args.mode)
+        return await render_recall(manager, result, args.query, args.mode)
 
 
 class RememberTool(KnowledgeTool[RememberInput]):
@@ -211,7 +298,7 @@ class RememberTool(KnowledgeTool[RememberInput]):
         held = await hold_for_yes(self.session, await self.session.require(), values)
         if held is not None:
             return f"Not stored. {ASKED}" if held.ids else f"Not stored: {held.explain()}."
-        return tool_answers.render_remember(await manager.remember(args.content, args.category, args.importance))
+        return render_remember(await manager.remember(args.content, args.category, args.importance))
 
 
 class ListCategoriesTool(KnowledgeTool[ListCategoriesInput]):
@@ -226,7 +313,7 @@ class ListCategoriesTool(KnowledgeTool[ListCategoriesInput]):
     async def _write_text(self, manager: MemoryManager, args: ListCategoriesInput) -> str:
         if await manager.category_layer.of_strangers():
             self._access.note_untrusted()
-        return await tool_answers.render_categories(manager, args.limit)
+        return await render_categories(manager, args.limit)
 
 
 class GetCategoryTool(KnowledgeTool[GetCategoryInput]):
@@ -239,7 +326,7 @@ class GetCategoryTool(KnowledgeTool[GetCategoryInput]):
     only_reads = True
 
     async def _write_text(self, manager: MemoryManager, args: GetCategoryInput) -> str:
-        page = await tool_answers.render_page(manager, args.name)
+        page = await render_page(manager, args.name)
         await self._access.note_page(page)
         return page
 

@@ -10,7 +10,7 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from agent_memory.errors import CategoryNotFoundError
-from agent_memory.knowledge import MemoryManager, tool_answers
+from agent_memory.knowledge import MemoryManager, tools
 from agent_memory.models import MAX_TEXT_CHARS
 from agent_memory.settings import ServiceSettings
 from amplifier_module_hooks_memory_ingestion import mount
@@ -101,11 +101,11 @@ async def test_name_in_five_statements_has_no_page_unless_declared(talk: Talk, r
         await talk.whole(f"{fact.rstrip('.')}.")
     manager = MemoryManager(root, agent_id="bob", settings=ServiceSettings(embedder="none"))
     with pytest.raises(CategoryNotFoundError) as missing:
-        await tool_answers.render_page(manager, "vera")
-    listed = await tool_answers.render_categories(manager)
+        await tools.render_page(manager, "vera")
+    listed = await tools.render_categories(manager)
     assert "Memory Categories (1):\n\n1. conversation" in listed
     await manager.close()
-    assert tool_answers.not_found(missing.value).splitlines() == [
+    assert tools.not_found(missing.value).splitlines() == [
         "Category 'vera' not found.",
         "",
         f"Available categories: {listed.splitlines()[2].removeprefix('1. ')}",

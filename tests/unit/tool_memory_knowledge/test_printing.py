@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge import MemoryItem, MemoryManager, RetrievalMode, RetrievalResult, tool_answers
+from agent_memory.knowledge import MemoryItem, MemoryManager, RetrievalMode, RetrievalResult, tools
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ async def test_an_order_that_is_not_that_of_the_numbers_is_told(
     manager: MemoryManager, scores: list[float], *, is_told: bool
 ) -> None:
     found = RetrievalResult([item("One."), item("Two.")], RetrievalMode.RAG, 2, 1.0, scores)
-    assert (ORDER in await tool_answers.render_recall(manager, found, "one", "rag")) == is_told
+    assert (ORDER in await tools.render_recall(manager, found, "one", "rag")) == is_told
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,9 @@ async def test_who_spoke_is_told_where_the_words_do_not(
     manager: MemoryManager, content: str, speaker: str, source: str
 ) -> None:
     found = RetrievalResult([item(content, speaker)], RetrievalMode.RAG, 1, 1.0, [0.5])
-    assert f"Source: {source}" in await tool_answers.render_recall(manager, found, "boat", "rag")
+    assert f"Source: {source}" in await tools.render_recall(manager, found, "boat", "rag")
 
 
 async def test_an_item_that_rests_on_a_strangers_words_says_so_whatever_its_source_is(manager: MemoryManager) -> None:
     found = RetrievalResult([item("The boat is in Bergen.", "Ann", "low")], RetrievalMode.RAG, 1, 1.0, [0.5])
-    assert "Source: deleted, said by Ann, untrusted |" in await tool_answers.render_recall(
-        manager, found, "boat", "rag"
-    )
+    assert "Source: deleted, said by Ann, untrusted |" in await tools.render_recall(manager, found, "boat", "rag")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import withdraw_retold
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, rebuild_renamed, report_page
 from agent_memory.knowledge.pages.subjects import (
@@ -30,7 +31,7 @@ from agent_memory.knowledge.pipeline.stages import Backlog, StageCheckpoints, mo
 from agent_memory.language.words import index_terms
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
-from agent_memory.models import EVERYTHING, TOPIC, Listing, SearchFilters, Source, Topic, derived_id
+from agent_memory.models import EVERYTHING, TOPIC, Listing, SearchFilters, Source, Topic, derived_id, visible
 from agent_memory.redaction import SecretRedactor, redact_label
 
 if TYPE_CHECKING:
@@ -192,6 +193,16 @@ async def count_passages(service: MemoryService, name: str, group: str | None = 
     filters = SearchFilters(include_items=True, group=group)
     memories = (await service.storage.browse(Listing(filters=filters))).records
     return sum(memory.is_item and pattern.search(memory.content) is not None for memory in memories)
+
+
+def describe_missing_page(name: str, passages: int) -> str:
+    """Return a sentence about a name without a page."""
+    return f'No page "{visible(name)}". {describe_passages(passages)}'
+
+
+def describe_passages(passages: int) -> str:
+    """Return a sentence about how many passages mention a name."""
+    return f"{counted(passages, 'passage mentions', 'passages mention') if passages else 'No passage mentions'} it."
 
 
 def list_declared(topics: Sequence[Topic]) -> list[DeclaredTopic]:

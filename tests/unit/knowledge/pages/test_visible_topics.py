@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import CategoryExistsError, CategoryNotFoundError, ResourceNotFoundError, ValidationError
-from agent_memory.knowledge import MemoryManager, tool_answers
+from agent_memory.knowledge import MemoryManager, tools
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
@@ -77,7 +77,7 @@ async def test_the_name_of_a_topic_is_told_to_who_has_something_of_it(
     await managers[ADA].remember("The merger with Zeppelin Works is signed in June.", "zeppelin_merger")
     await managers[None].create_category("office", "Rooms, desks and keys of the office.")
     assert [each.name for each in await managers[BOB].list_categories()] == ["office"]
-    assert "zeppelin" not in await tool_answers.render_categories(managers[BOB])
+    assert "zeppelin" not in await tools.render_categories(managers[BOB])
     with pytest.raises(CategoryNotFoundError) as caught:
         await managers[BOB].get_category_content("zeppelin_merger")
     assert caught.value.available == ["office"]
@@ -109,7 +109,7 @@ async def test_a_page_is_made_of_what_is_there_for_who_asks(managers: dict[str |
         for page in (
             await managers[group].get_category_content("money"),
             await managers[group].consolidate_category("money", force=True),
-            await tool_answers.render_page(managers[group], "money"),
+            await tools.render_page(managers[group], "money"),
         ):
             assert own in page
             assert "Berlin" in page
