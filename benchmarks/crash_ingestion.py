@@ -33,11 +33,11 @@ from agent_memory.ingestion import runner_of
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import find_ingested, undo
 from agent_memory.knowledge.pages.assignment import file_all
+from agent_memory.knowledge.pages.page import parse, render
+from agent_memory.knowledge.pages.page_files import TopicFiles
 from agent_memory.knowledge.pages.page_items import load_texts
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import drawn_from, get_source_id
-from agent_memory.knowledge.topics.page import parse, render
-from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.memory import NOBODY
 from agent_memory.memory.features import attach_withdrawals
 from agent_memory.models import utc_now

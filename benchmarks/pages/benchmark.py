@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.knowledge.pages.assignment import nearest
+from agent_memory.knowledge.pages.page import MAX_TOKENS, Page, count_tokens, split
+from agent_memory.knowledge.pages.page_files import TopicFiles
 from agent_memory.knowledge.pages.page_items import consolidate
-from agent_memory.knowledge.topics.page import MAX_TOKENS, Page, count_tokens, split
-from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import derived_id
 from benchmarks.harness import build_parser, open_scratch, print_report
 from benchmarks.pages.data import PagedTalk, load_requests, load_talks

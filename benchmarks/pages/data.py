@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.pages.assignment import DeclaredTopic
+from agent_memory.knowledge.pages.page import Footnote
 from agent_memory.knowledge.pages.page_items import TopicItem
-from agent_memory.knowledge.topics.page import Footnote
 from agent_memory.models import derived_id
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.knowledge import MemoryManager, RetrievalMode, tools
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.assignment import count_unfiled
+from agent_memory.knowledge.pages.page import parse
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.page import parse
 from agent_memory.memory import MemoryService, open_service
 from agent_memory.memory.features import attach_withdrawals
 from agent_memory.settings import ServiceSettings

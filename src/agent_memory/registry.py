@@ -137,7 +137,7 @@ KNOWLEDGE: Final = FeaturePackage(
     _KNOWLEDGE,
     {
         "source": ".search_source:KnowledgeSource",
-        "footnotes": ".topics.page_files:cut_edited",
+        "footnotes": ".pages.page_files:cut_edited",
         "records": ".records:Knowledge",
         "forgotten_texts": ".passages.forgotten_texts:ForgottenTexts",
         "statements": ".passages.forgotten_texts:find_statements",

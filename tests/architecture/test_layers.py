@@ -47,7 +47,7 @@ MAY_TOUCH_FILES = {
     "memory/events.py": "events.jsonl",
     "memory/scratchpad_file.py": "scratchpad.yaml",
     "store/shortlist.py": "shortlist.json",
-    "knowledge/topics/page_files.py": "topics/*.md",
+    "knowledge/pages/page_files.py": "topics/*.md",
     "knowledge/llm/language_model.py": "model.json",
     "store/shards.py": "memories.db",
     "care/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",

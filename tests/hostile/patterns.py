@@ -32,7 +32,7 @@ _EXEMPT = {
     "agent_memory.files.names": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.encryption.blobs": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.care.backups.manifest": "names of files in an archive",
-    "agent_memory.knowledge.topics.page_files": "names of pages, at most 255 bytes",
+    "agent_memory.knowledge.pages.page_files": "names of pages, at most 255 bytes",
     "agent_memory.times.grammar._ELEMENT": "rules of our own grammar, read at its first use",
     "agent_memory.encryption.person": "the key of an agent, typed by its user",
     "agent_memory.settings.installation": "names of packages",

@@ -16,10 +16,10 @@ from agent_memory.knowledge.entities import find_mentions
 from agent_memory.knowledge.entities.name_finder import find_identifiers
 from agent_memory.knowledge.intake.document_index import read_front_matter
 from agent_memory.knowledge.intake.file_formats import read_transcript
+from agent_memory.knowledge.pages.page import parse
 from agent_memory.knowledge.passages.items import SpokenTurn, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import cut_passages
 from agent_memory.knowledge.summaries import SummaryTurn, choose_quotes
-from agent_memory.knowledge.topics.page import parse
 from agent_memory.language.similarity import find_conflict
 from agent_memory.language.text_forms import excerpt
 from agent_memory.language.words import query_terms

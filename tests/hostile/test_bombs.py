@@ -15,7 +15,7 @@ import pytest
 from agent_memory.capture import Extractor
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.taint import CalledTool, ToolList
-from agent_memory.knowledge.topics.page import parse
+from agent_memory.knowledge.pages.page import parse
 from agent_memory.settings import CaptureSettings
 from agent_memory.workspace import Workspace
 from tests.hostile.attacked import RULE, text_of

@@ -15,9 +15,9 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.names import TOPICS, classify_name
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.assignment import PageStage
+from agent_memory.knowledge.pages.page_files import NO_PAGE
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.page_files import NO_PAGE
 from agent_memory.models import EPISODE, TOPIC
 
 NO_RESTORE: Final = "Nothing that was forgotten or changed, lately or now, can be brought back after that."

@@ -14,18 +14,18 @@ from agent_memory.cli.text import minute
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.assignment import count_passages, count_unfiled, describe_missing_page
+from agent_memory.knowledge.pages.page import join_claims, unescape
 from agent_memory.knowledge.pages.page_items import get_title
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.subjects import build_name, is_derived
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.page import join_claims, unescape
 from agent_memory.models import Topic, to_text, visible
 from agent_memory.models.text import one_line
 from agent_memory.redaction import quoted
 from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.topics.page_files import PageFiles
+    from agent_memory.knowledge.pages.page_files import PageFiles
 
 _COLUMNS: Final = ("name", "items", "consolidated_at", "edited", "title")
 _NAMED: Final = 10

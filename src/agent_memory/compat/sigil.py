@@ -53,6 +53,7 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import KnowledgeWithdrawal, withdraw
 from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelBudget
 from agent_memory.knowledge.pages.assignment import guess_topics
+from agent_memory.knowledge.pages.page import render
 from agent_memory.knowledge.pages.page_items import build_description
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, count_visible, draft_page
 from agent_memory.knowledge.pages.subjects import is_derived
@@ -62,7 +63,6 @@ from agent_memory.knowledge.passages.item_stage import ItemStage
 from agent_memory.knowledge.passages.items import is_passage
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of, store_passages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.page import render
 from agent_memory.logs import get_logger
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import TOPIC, Listing, SearchFilters

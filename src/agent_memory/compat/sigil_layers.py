@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.errors import CategoryExistsError, ResourceNotFoundError, UnknownIdError, ValidationError
 from agent_memory.knowledge.intake.drafts import RESOURCE_TYPES, ReceivedDocument
+from agent_memory.knowledge.pages.page_files import TopicFiles
 from agent_memory.knowledge.pages.page_items import SourceText, build_description, load_texts
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics, check_own, described_for, is_described_by, left_by
 from agent_memory.knowledge.passages.items import SOURCE_DELETED, get_source_id, with_link
 from agent_memory.knowledge.tool_settings import IMPORTANCE, Importance
-from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.memory import NOBODY
 from agent_memory.memory.caller import is_seen
 from agent_memory.memory.trust import lowest

@@ -12,8 +12,8 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type
 from agent_memory.files.wording import counted, few
 from agent_memory.knowledge.intake.drafts import FORMAT
+from agent_memory.knowledge.pages.page_files import MAX_BYTES, NO_PAGE, get_topic
 from agent_memory.knowledge.pipeline.stages import ATTEMPTS, OF_MODEL, get_reason, is_quarantined
-from agent_memory.knowledge.topics.page_files import MAX_BYTES, NO_PAGE, get_topic
 from agent_memory.models import RESOURCE, Episode, Resource, StageCheckpoint, visible
 
 if TYPE_CHECKING:

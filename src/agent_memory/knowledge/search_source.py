@@ -225,7 +225,7 @@ class KnowledgeSource(SearchSource):
             topics: Topics that the caller may see.
             words: Words that choose the part of a long page.
         """
-        from agent_memory.knowledge.topics.page import parse  # only for those who have pages
+        from agent_memory.knowledge.pages.page import parse  # only for those who have pages
 
         seen = await topics.topic(topic.name)
         page = "" if seen is None else await topics.get_text(seen)

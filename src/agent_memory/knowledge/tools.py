@@ -162,7 +162,7 @@ class KnowledgeAccess:
 
         They are marked, or belong to items of low trust.
         """
-        from agent_memory.knowledge.topics.page import parse  # loads the knowledge package
+        from agent_memory.knowledge.pages.page import parse  # loads the knowledge package
 
         service = await self.session.require()
         topic = parse(page)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.knowledge.entities.entity_repository import EntityReader
+from agent_memory.knowledge.pages.page import PageClaim, parse, unescape
 from agent_memory.knowledge.pages.page_items import get_title
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.subjects import FILE
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.topics.page import PageClaim, parse, unescape
 from agent_memory.models import to_text
 from agent_memory.redaction import quoted
 from agent_memory.web.page_view import PageView
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from agent_memory.knowledge.entities.entity_repository import MergedEntity, TimelineEntry
-    from agent_memory.knowledge.topics.page import Footnote, Line
+    from agent_memory.knowledge.pages.page import Footnote, Line
     from agent_memory.models import Episode, Topic
     from agent_memory.web.page_view import PageSession
 

@@ -29,8 +29,8 @@ from agent_memory.knowledge import (
 )
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.pages.page import parse
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.page import parse
 from agent_memory.memory import Caller, open_service
 from agent_memory.settings import ServiceSettings
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.topics.page import UNTRUSTED
+from agent_memory.knowledge.pages.page import UNTRUSTED
 from agent_memory.memory import NOBODY
 from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.settings import KNOWLEDGE_TOOLS, ServiceSettings

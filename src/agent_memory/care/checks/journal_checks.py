@@ -27,9 +27,9 @@ from agent_memory.journal.format import find_ids
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.knowledge.entities.merges import count_guesses
 from agent_memory.knowledge.inspection import TALKS_FILE, check_pages, check_speakers, check_stages
+from agent_memory.knowledge.pages.page_files import TopicFiles
 from agent_memory.knowledge.pages.subjects import list_hidden
 from agent_memory.knowledge.pipeline.stages import get_title
-from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.language.similarity import find_conflict
 from agent_memory.memory.kinds import KINDS
 from agent_memory.models import may_conflict

@@ -15,8 +15,8 @@ from agent_memory.errors import ValidationError
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafts import RecordDraft, hash_text
 from agent_memory.knowledge.intake.ingest import store_new
+from agent_memory.knowledge.pages.page_files import TopicFiles, put_page
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never
-from agent_memory.knowledge.topics.page_files import TopicFiles, put_page
 from agent_memory.models import (
     ENTITY,
     ENTITY_KINDS,

@@ -7,10 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.errors import StorageError
-from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
-from agent_memory.knowledge.passages.items import get_place, get_source_id, is_passage
-from agent_memory.knowledge.passages.sections import SEPARATOR, find_words
-from agent_memory.knowledge.topics.page import (
+from agent_memory.knowledge.pages.page import (
     SOURCES,
     Footnote,
     Line,
@@ -21,6 +18,9 @@ from agent_memory.knowledge.topics.page import (
     parse,
     with_lines,
 )
+from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
+from agent_memory.knowledge.passages.items import get_place, get_source_id, is_passage
+from agent_memory.knowledge.passages.sections import SEPARATOR, find_words
 from agent_memory.models import flatten
 from agent_memory.models.clock import FILE_TIME
 from agent_memory.models.memory import PASSAGE
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from agent_memory.knowledge.pages.page_files import SavedPage
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.topics.page_files import SavedPage
     from agent_memory.models import Memory, Topic, Trust
 
 _EXCHANGES: Final = "Exchanges"

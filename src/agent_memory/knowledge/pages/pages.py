@@ -17,6 +17,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
+from agent_memory.knowledge.pages.page import escape, parse, render
+from agent_memory.knowledge.pages.page_files import PageFiles, TopicFiles, cut_rendered
 from agent_memory.knowledge.pages.page_items import (
     INTERVAL,
     TopicConsolidation,
@@ -39,8 +41,6 @@ from agent_memory.knowledge.pages.subjects import (
     list_names,
 )
 from agent_memory.knowledge.passages.items import get_source_id
-from agent_memory.knowledge.topics.page import escape, parse, render
-from agent_memory.knowledge.topics.page_files import PageFiles, TopicFiles, cut_rendered
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters, sees, to_text
@@ -50,8 +50,8 @@ from agent_memory.store.record_redaction import make_record, redact_fields
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from agent_memory.knowledge.pages.page import Page
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.topics.page import Page
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, Topic
 

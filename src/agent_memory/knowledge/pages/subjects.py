@@ -18,8 +18,8 @@ from agent_memory.models.memory import PASSAGE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from agent_memory.knowledge.pages.page_files import TopicFiles
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.topics.page_files import TopicFiles
     from agent_memory.models import Episode, Memory, Record, Resource
 
 ENTITY: Final = "entity"

@@ -14,10 +14,10 @@ from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import find_ingested, undo
+from agent_memory.knowledge.pages.page import parse
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import MOST_LINKS
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.page import parse
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.memory.features import attach_features, attach_withdrawals
 from agent_memory.settings import ServiceSettings

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
+from agent_memory.knowledge.pages.page_files import read_page_file
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
-from agent_memory.knowledge.topics.page_files import read_page_file
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService
 from agent_memory.memory.features import attach_withdrawals

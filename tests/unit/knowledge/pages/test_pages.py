@@ -11,10 +11,10 @@ import pytest
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.pages import pages
+from agent_memory.knowledge.pages.page import parse, render
+from agent_memory.knowledge.pages.page_files import read_page_file
 from agent_memory.knowledge.pages.pages import Pages, PageShortener, page_for
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
-from agent_memory.knowledge.topics.page import parse, render
-from agent_memory.knowledge.topics.page_files import read_page_file
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.memory.features import attach_withdrawals
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.knowledge.intake.ingest import Ingest
+    from agent_memory.knowledge.pages.page import Page
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.topics.page import Page
     from agent_memory.models import Memory
     from tests.support import FrozenClock
 

@@ -9,9 +9,9 @@ import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.pages.assignment import count_passages
+from agent_memory.knowledge.pages.page import parse
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
-from agent_memory.knowledge.topics.page import parse
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.memory.features import attach_withdrawals

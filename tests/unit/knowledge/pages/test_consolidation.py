@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_memory.knowledge.pages.page import UNTRUSTED, Footnote, OwnText, Page, PageClaim, parse, render
 from agent_memory.knowledge.pages.page_items import (
     DOCUMENTS,
     GONE,
@@ -19,7 +20,6 @@ from agent_memory.knowledge.pages.page_items import (
     TopicItem,
     consolidate,
 )
-from agent_memory.knowledge.topics.page import UNTRUSTED, Footnote, OwnText, Page, PageClaim, parse, render
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEXTS = ("Lea moved to Bern.", "Lea likes tea.", "The gate opens at nine.", "Deploys need two reviews.")

@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_memory.knowledge.pages import page_files
+from agent_memory.knowledge.pages.page import Footnote, Page
+from agent_memory.knowledge.pages.page_files import TopicFiles, file_name, index_file, page_file, read_page_file
 from agent_memory.knowledge.pages.page_items import TopicConsolidation, TopicItem, consolidate
-from agent_memory.knowledge.topics import page_files
-from agent_memory.knowledge.topics.page import Footnote, Page
-from agent_memory.knowledge.topics.page_files import TopicFiles, file_name, index_file, page_file, read_page_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

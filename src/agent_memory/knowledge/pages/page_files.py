@@ -20,7 +20,7 @@ from agent_memory.encryption import is_encrypted
 from agent_memory.files.atomic import make_private_folder, remove_leftovers, replace_file, translated
 from agent_memory.files.exchange import move_if_free, put_file_in_place, read_settled, set_aside
 from agent_memory.files.names import PAGE_INDEX
-from agent_memory.knowledge.topics.page import (
+from agent_memory.knowledge.pages.page import (
     EDITED,
     Line,
     OwnText,
@@ -40,7 +40,6 @@ from agent_memory.models import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-
 
 _NUMBER: Final = re.compile(r"\[\^(\d+)\]")
 _EDITED_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from agent_memory.knowledge.pages.page import Footnote, OwnText, Page, PageClaim, Section, render
+from agent_memory.knowledge.pages.page_files import cut_rendered, page_file, read_page_file, shortened_file
 from agent_memory.knowledge.pages.page_items import HEADINGS, REST, TopicItem, consolidate
-from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section, render
-from agent_memory.knowledge.topics.page_files import cut_rendered, page_file, read_page_file, shortened_file
 from tests.rows import check_rows
 
 NOW = datetime(2026, 1, 11, 10, 45, tzinfo=UTC)

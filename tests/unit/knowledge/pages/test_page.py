@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.page import (
+from agent_memory.knowledge.pages.page import (
     Footnote,
     OwnText,
     Page,

@@ -1,1 +1,0 @@
-"""Topics: their pages as values, as Markdown and as files."""
