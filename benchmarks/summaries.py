@@ -120,7 +120,7 @@ def _measured(
 def _ours(passages: Sequence[SummaryTurn], most: int) -> Kept:
     quotes = choose_quotes(passages, most)
     assert len(as_lines(quotes)) <= most
-    return [(quote.text, quote.passage.id) for quote in quotes]
+    return [(words, turn.id) for turn, words in quotes]
 
 
 def _every(passages: Sequence[SummaryTurn]) -> Kept:
