@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.agreement import (
@@ -73,18 +73,11 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
+    from agent_memory.memory.inbox import HeldCandidates
     from agent_memory.models import Memory
 
-    class HeldText(Protocol):
-        """Outcome of holding a text: its ID, or the reason against it."""
-
-        ids: list[str]
-
-        def explain(self) -> str:
-            """Return the reason against it."""
-
     _SourceTexts = dict[str, tuple[Resource | Episode | None, str]]
-    Hold = Callable[[Mapping[str, Any]], Awaitable[HeldText | None]]
+    Hold = Callable[[Mapping[str, Any]], Awaitable[HeldCandidates | None]]
 
 _MAY_BE_HIDDEN: Final = frozenset({BY_CAPITALS, REMOVED_RULES})
 DIGESTED_AT: Final = "digested_at"

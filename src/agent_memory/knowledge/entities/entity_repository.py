@@ -267,8 +267,8 @@ class EntityReader:
         Raises:
             StorageError: Some may be forgotten; a second call forgets the rest.
         """
-        ids, knowledge = [merged.entity.id, *(entity.id for entity in merged.merged)], self._knowledge
-        marks = StageCheckpoints(knowledge.marks)
+        ids = [merged.entity.id, *(entity.id for entity in merged.merged)]
+        knowledge, marks = self._knowledge, StageCheckpoints(self._knowledge.marks)
         for source in (EPISODE.name, RESOURCE.name):
             await marks.keep(with_never(await marks.of_name(ENTITY_STAGE, source), ids))
         relations = {relation.id for entity_id in ids for relation in await knowledge.relations.linked_to(entity_id)}

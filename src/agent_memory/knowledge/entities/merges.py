@@ -24,26 +24,26 @@ _LEAST: Final = 2
 """Occurrences of a name before it is shown."""
 
 
-def merge(existing: Entity, *others: Entity) -> Entity:
-    """Return an entity with the names and attributes of others.
+def merge(existing: Entity, *further: Entity) -> Entity:
+    """Return an entity with the names and attributes of further ones.
 
     ID, name, group and moments stay. Of an attribute the latest value of the highest trust counts. Names and aliases
-    of the others become aliases.
+    of the further ones become aliases.
 
     Raises:
         ValidationError: One is the entity itself, or belongs to another group.
     """
-    for other in others:
-        if other.id == existing.id:
-            raise ValidationError(f"{other.id} is part of {existing.id} already.")
-        if other.group != existing.group:
+    for entity in further:
+        if entity.id == existing.id:
+            raise ValidationError(f"{entity.id} is part of {existing.id} already.")
+        if entity.group != existing.group:
             raise ValidationError(
-                f"{other.id} and {existing.id} belong to two groups; entities of one group can be merged."
+                f"{entity.id} and {existing.id} belong to two groups; entities of one group can be merged."
             )
     attributes = dict(existing.attributes)
-    for member in sorted((existing, *others), key=lambda member: TRUST_ORDER.index(member.trust)):
+    for member in sorted((existing, *further), key=lambda member: TRUST_ORDER.index(member.trust)):
         attributes |= member.attributes
-    names = dict.fromkeys(name for member in (existing, *others) for name in (member.name, *member.aliases))
+    names = dict.fromkeys(name for member in (existing, *further) for name in (member.name, *member.aliases))
     aliases = [name for name in names if name != existing.name or name in existing.aliases]
     return existing.model_copy(update={"attributes": attributes, "aliases": aliases})
 

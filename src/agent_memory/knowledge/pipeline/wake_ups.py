@@ -28,7 +28,6 @@ _SECONDS: Final = 1.0
 """For one answer of the server: whoever takes in a turn waits no longer for it."""
 _PAUSE: Final = 1.0
 """Seconds before a server that did not answer is asked again."""
-log = get_logger(__name__)
 LOOK_AGAIN_SECONDS: Final = 5.0
 """After so long without a word from the queue it looks whether there is work."""
 
@@ -189,7 +188,9 @@ class IngestionBackground:
     ) -> None:
         self._runner = runner_of(knowledge, service, caller, config, asking)
         self._waits = config.async_extraction and config.async_summarization
-        self._queue = queue or _build_queue(config, knowledge.agent_id)
+        if queue is None and config.queue_backend == "redis":
+            queue = RedisQueue(knowledge.agent_id, config.redis_url)
+        self._queue = queue or InMemoryQueue()
         self.trouble = ""
         self._task: asyncio.Task[None] | None = None
         self._is_over = asyncio.Event()
@@ -243,12 +244,3 @@ class IngestionBackground:
                 log.warning("background_failed", error=error.code, cause=type(error).__name__)
             if is_over and reported == self._told:  # else more was reported in between
                 self._is_over.set()
-
-
-def _build_queue(config: MemoryIngestionConfig, agent_id: str) -> Queue:
-    """Return the queue that a configuration names.
-
-    Raises:
-        ConfigurationError: It is not installed here.
-    """
-    return RedisQueue(agent_id, config.redis_url) if config.queue_backend == "redis" else InMemoryQueue()
