@@ -19,7 +19,6 @@ from agent_memory.models import STEERING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_ID_FORM: Final = re.compile(r"[a-z]{3}-[0-9a-f]{12}")
 SOURCES: Final = "Sources"
 """Title of the part that lists the footnotes; no section has it."""
 
@@ -46,24 +45,6 @@ class Footnote:
     resource: str = ""
     item: str = ""
 
-    def __post_init__(self) -> None:
-        """Check the ids and the place.
-
-        Raises:
-            ValueError: An ID or a place is invalid.
-        """
-        for name, needed in (("source", True), ("resource", False), ("item", False)):
-            value = getattr(self, name)
-            if (needed or value) and not _ID_FORM.fullmatch(value):
-                raise ValueError(f"the {name} of a footnote is no id")
-        if not 0 <= self.start <= self.end:
-            raise ValueError("a footnote ends before it starts")
-
-    @property
-    def place(self) -> tuple[str, int, int]:
-        """Source and characters, equal for the same words."""
-        return self.source, self.start, self.end
-
 
 @dataclass(frozen=True, slots=True)
 class PageClaim:
@@ -82,15 +63,6 @@ class PageClaim:
     said: date | None = None
     is_edited: bool = False
     is_untrusted: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the text.
-
-        Raises:
-            ValueError: The text is empty.
-        """
-        if not self.text:
-            raise ValueError("a claim has no text")
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -147,22 +119,6 @@ class Page:
     parts: int = 1
     taken_out: tuple[str, ...] = ()
     about: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the titles of the sections.
-
-        Raises:
-            ValueError: A section is called as the list of sources is or as another section, or has no title and is not
-                the first or has no lines.
-        """
-        if len({section.title for section in self.sections}) < len(self.sections):
-            raise ValueError("two sections of a page have the same title")
-        if self.sections and not self.sections[0].title and not self.sections[0].lines:
-            raise ValueError("a section of a page without a title has no lines")
-        if any(section.title == SOURCES for section in self.sections):
-            raise ValueError(f"no section of a page is called {SOURCES}")
-        if any(not section.title for section in self.sections[1:]):
-            raise ValueError("only the first section of a page has no title")
 
     @property
     def claims(self) -> tuple[PageClaim, ...]:

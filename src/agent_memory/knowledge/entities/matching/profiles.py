@@ -238,11 +238,6 @@ class Profile:
         """True if it is for sale: it has a price."""
         return any(value.kind == "price" for value in self.values.values())
 
-    @property
-    def name(self) -> Name:
-        """The one it is known by."""
-        return self.names[0]
-
     @cached_property
     def forms(self) -> frozenset[str]:
         """The normal forms of all its names."""
@@ -332,10 +327,6 @@ class WordWeights:
     def bearers(self, form: str) -> int:
         """Return the number of descriptions with a normal form."""
         return self._forms[form]
-
-    def seen(self, word: str) -> int:
-        """Return in how many descriptions a word is."""
-        return self._seen[word]
 
     def of(self, word: str) -> float:
         """Return the weight of a word, about 0.1 to 10."""
