@@ -1,4 +1,4 @@
-"""`agent-memory backfill`: import the sessions of another program on this machine, and propose memories."""
+"""`agent-memory backfill`: import sessions of another program, propose memories."""
 
 import asyncio
 import os

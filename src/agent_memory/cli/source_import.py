@@ -1,4 +1,4 @@
-"""Import of other programs' files: the table, the question, the counts, and what an interruption leaves."""
+"""Import of other programs' files: table, question, counts, interruptions."""
 
 from __future__ import annotations
 

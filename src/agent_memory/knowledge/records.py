@@ -126,7 +126,7 @@ class Knowledge:
         return await asyncio.to_thread(self.blobs.read, record.blob) if record.blob else record.content
 
     async def load_sources(self, ids: Iterable[str]) -> tuple[dict[str, Episode], dict[str, Resource]]:
-        """Return the valid turns among IDs, and the valid resources of these and of the IDs.
+        """Return valid turns among IDs, and their resources with those among IDs.
 
         Raises:
             StorageError: They cannot be read.

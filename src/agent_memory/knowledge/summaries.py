@@ -112,7 +112,7 @@ class _Sentence(NamedTuple):
 
 
 def choose_quotes(passages: Sequence[SummaryTurn], most: int) -> list[tuple[SummaryTurn, str]]:
-    """Return turns with their most telling sentences, in the order of the conversation.
+    """Return the most telling sentences with their turns, in order.
 
     Args:
         passages: Turns of the conversation.

@@ -1,4 +1,4 @@
-"""Entities and relations of one text: index of known entities, and drafts of records.
+"""Index of known entities, and drafts of the records of one text.
 
 IDs are made of the source, so that a second run stores nothing twice. Nothing is deleted: a relation that another one
 ends gets an end, and a link to that one.

@@ -260,9 +260,9 @@ class EntityReader:
         return apart
 
     async def forget(self, merged: MergedEntity) -> RemovedCounts:
-        """Forget an entity and all merged into it, with relations and mentions; the texts stay.
+        """Forget an entity and all merged into it; the texts stay.
 
-        Other entities of the same texts stay.
+        Its relations and mentions go with it. Other entities of the same texts stay.
 
         Raises:
             StorageError: Some may be forgotten; a second call forgets the rest.

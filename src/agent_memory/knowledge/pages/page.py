@@ -1,4 +1,4 @@
-"""Page of a topic: sections of claims with footnotes, as values and as Markdown. Pure.
+"""Page of a topic, as sections of claims and as Markdown. Pure.
 
 A claim is one line that shows its text and nothing else: nothing in it opens a fence, a heading, a footnote, a link, a
 table or HTML. A rendered page is parsed exactly; of an edited one no line is lost.

@@ -1,4 +1,4 @@
-"""Items of a topic, and its page rebuilt from them without silent loss."""
+"""Items of a topic, and its page rebuilt without silent loss."""
 
 from __future__ import annotations
 

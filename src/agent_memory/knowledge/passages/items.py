@@ -1,7 +1,7 @@
-"""Passages of turns and documents as fields of memories; a turn has the question that it answers.
+"""Passages of turns and documents as fields of memories.
 
-The ID of an item is made of its text, its group, its trust and, for talk, its day: the same passage of two sources is
-one item.
+A turn is cut with the question that it answers. The ID of an item is made of its text, its group, its trust and, for
+talk, its day: the same passage of two sources is one item.
 """
 
 from __future__ import annotations

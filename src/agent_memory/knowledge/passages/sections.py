@@ -1,4 +1,4 @@
-"""Blocks of a document, and its passages: sections with heading paths, or their parts. Pure.
+"""Blocks of a document, and its passages, cut at headings. Pure.
 
 A list keeps its lead sentence, a table its first row, a part of a nested item the items above it. A part that was cut
 off repeats them, so that a reader sees whether a thing is allowed or forbidden.

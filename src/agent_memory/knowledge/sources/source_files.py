@@ -1,6 +1,7 @@
-"""Files of an import, on disk, in a zip archive or pasted, and the parts that are cut from them.
+"""Files of an import, and the parts that are cut from them.
 
-A member of an archive is read by its name and never written. Hidden files count only where programs keep rules.
+Files are on disk, in a zip archive or pasted. A member of an archive is read by its name and never written. Hidden
+files count only where programs keep rules.
 """
 
 from __future__ import annotations
