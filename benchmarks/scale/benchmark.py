@@ -1,6 +1,7 @@
 """Measure times and memory by the number of memories, against budgets.
 
-    python -m benchmarks.scale [--sizes 1000,10000,100000,1000000] [--rounds 200] [--json]
+    python -m benchmarks.scale [--sizes 1000,10000,100000,1000000] [--rounds 200]
+                                [--embedder languages] [--json]
 
 For each size an agent remembers one synthetic sentence after the other over a year, a line of the journal each, with
 vectors in clusters in the cache; the files were just written, so the system has them in memory. Then, in fresh
@@ -21,6 +22,8 @@ An exponent is that of the power of the number of memories that fits the medians
 0 does not grow, 1 grows as the memories do. A budget is for its number of memories and all below, down to the next one,
 and is compared with the 95th percentile, which is the slowest of seven sessions and of a few compactions. A million
 memories take 8 GB of disk and some minutes.
+
+With `--embedder languages` each memory has vectors of two models, and only what reads them is measured.
 """
 
 from __future__ import annotations
@@ -55,7 +58,12 @@ _LATER_PROMPTS: Final = 20
 
 
 def measure(
-    root: Path, size: int, rounds: int, sessions: int = SESSIONS, sealed_at: int = SEALED_AT
+    root: Path,
+    size: int,
+    rounds: int,
+    sessions: int = SESSIONS,
+    sealed_at: int = SEALED_AT,
+    embedder: str = "local",
 ) -> Iterator[BenchmarkFigure]:
     """Measure an agent of one size; yield the figures.
 
@@ -65,20 +73,25 @@ def measure(
         rounds: Calls behind each percentile.
         sessions: Starts of each way.
         sealed_at: Seal from so many memories on.
+        embedder: `local`, or `languages` for two models; then only what reads vectors is measured.
     """
-    fill(root, size)
-    yield from sealing(root, size, sealed_at)
-    yield from starts(root, size, sessions)
-    yield from figures_of("scale.search", "asking", root, size, rounds)
+    fill(root, size, embedder)
+    yield from sealing(root, size, sealed_at, embedder)
+    yield from starts(root, size, sessions, embedder)
+    yield from figures_of("scale.search", "asking", root, size, rounds, embedder)
+    if embedder != "local":
+        return
     yield from prompts(root, size)
     yield from doctor(root, size)
     yield from exporting(root, size)
     yield from figures_of("scale.search", "catching up", root, size, rounds)
     yield from compaction(root, size)
-    figures_of("scale.whole_run", "seal", root, size, sealed_at)  # or a child may begin to in the midst of stores
+    figures_of(
+        "scale.whole_run", "seal", root, size, sealed_at, embedder
+    )  # or a child may begin to in the midst of stores
     yield from figures_of("scale.store", "one by one", root, size, rounds)
     yield from figures_of("scale.store", "in bulk", root, size, rounds)
-    figures_of("scale.whole_run", "seal", root, size, 1)
+    figures_of("scale.whole_run", "seal", root, size, 1, embedder)
     yield unsealed_starts(root, size, sessions, sealed_at - 1)
 
 
@@ -92,11 +105,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; 0 when every budget was kept."""
     parser = build_parser("scale", __doc__, "--rounds", "--json")
     parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="numbers of memories, with commas")
+    parser.add_argument("--embedder", choices=["local", "languages"], default="local", help="one model, or two")
     args = parser.parse_args(argv)
     figures = []
     for size in (int(part) for part in args.sizes.split(",")):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
-            for item in measure(Path(root), size, args.rounds):
+            for item in measure(Path(root), size, args.rounds, embedder=args.embedder):
                 print(f"{size:>9,}  {item.what}: {item.p50:g} / {item.p95:g} {item.unit}", file=sys.stderr)
                 figures.append(item)
     print_report(document(figures), [table(figures)], as_json=args.json)

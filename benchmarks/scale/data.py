@@ -7,10 +7,11 @@ import json
 import random
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings import VectorCache, text_hash
-from agent_memory.embeddings.local import LocalEmbedder
+from agent_memory.embeddings.registry import get_provider
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
 from agent_memory.models import CATEGORIES, MEMORY, Memory
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
     from pathlib import Path
 
+    from agent_memory.embeddings.protocol import Embedder
     from benchmarks.scale.figures import BenchmarkFigure
 
 SPAN: Final = timedelta(days=365)
@@ -54,21 +56,30 @@ def each_memory(size: int, now: datetime) -> Iterator[Memory]:
         )
 
 
-def fill(root: Path, size: int) -> None:
-    """Write a line and a vector for each memory, 5,000 at once."""
+def embedder_of(root: Path, name: str) -> Embedder:
+    """Return the embedder of a name, not loaded."""
+    return get_provider(name).make(settings_of(root, name))
+
+
+def fill(root: Path, size: int, embedder: str = "local") -> None:
+    """Write a line and the vectors of each memory, 5,000 at once."""
     folder, now = folder_of(AGENT, root), datetime.now(UTC)
     moment = [now]
     journal = Journal(folder.journal, {MEMORY.name}, clock=lambda: moment[0])
-    cache, identity, made = VectorCache(folder.vectors), LocalEmbedder().identity, each_memory(size, now)
-    for rows in portions(size, _AT_ONCE):
-        vectors_by_hash = {}
+    cache, parts, made = (
+        VectorCache(folder.vectors),
+        embedder_of(root, embedder).identity.members,
+        each_memory(size, now),
+    )
+    for batches in zip(*[portions(size, _AT_ONCE, part.dimension) for part in parts], strict=True):
+        hashes = []
         with journal.locked() as writer:
-            for vector in rows:
-                memory = next(made)
+            for memory in islice(made, len(batches[0])):
                 moment[0] = memory.timestamp
                 writer.append([Change("put", MEMORY.name, memory.id, memory.to_record())])
-                vectors_by_hash[text_hash(memory.content)] = vector
-        cache.put_many(identity, vectors_by_hash)
+                hashes.append(text_hash(memory.content))
+        for part, rows in zip(parts, batches, strict=True):
+            cache.put_many(part, dict(zip(hashes, rows, strict=True)))
     cache.close()
 
 

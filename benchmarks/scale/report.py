@@ -43,6 +43,7 @@ BUDGETS: Final = (
     *_of("search, hybrid", {100_000: 10, 1_000_000: 100}),
     *_of("memory without a model, private", {100_000: 90, 1_000_000: 150}),
     *_of("memory with the model, private", {100_000: 300, 1_000_000: 360}),
+    *_of("memory with two models, private", {100_000: 420, 1_000_000: 900}),
     *_of("store alone, processor time", {ANY: 5}),
     *_of("stores of 8 callers, processor time each", {ANY: 1.5}),
     FigureBudget("stores of 8 callers, a second", ANY, 600, is_least=True),

@@ -1,6 +1,6 @@
 """Process of one session that searches, lists and reads its status.
 
-    python -m benchmarks.scale.search WHAT ROOT SIZE ROUNDS
+    python -m benchmarks.scale.search WHAT ROOT SIZE ROUNDS [EMBEDDER]
 
 WHAT is `asking` (searches, lists and the status) or `catching up` (with what another process wrote). A search is what
 `storage.search` does in its thread, the vector of the query being known: it looks at the journal, ranks, and loads the
@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from benchmarks.harness import await_calls, measure_calls
-from benchmarks.scale.data import MOST_SECONDS, run, settings_of, write_lines
+from benchmarks.scale.data import MOST_SECONDS, embedder_of, run, settings_of, write_lines
 from benchmarks.scale.figures import BenchmarkFigure, asked, figure, question
-from benchmarks.scale.vectors import AGENT, queries
+from benchmarks.scale.vectors import AGENT, DIMENSION, queries
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_memory.index import Question
     from agent_memory.models import Memory, SearchRequest
     from agent_memory.store.store import Store
@@ -46,11 +48,14 @@ class ScaleSearcher:
         replica: In which memories.
         size: How many there are.
         rounds: Calls of each kind at most.
+        dimensions: Of the vectors of each embedder.
     """
 
-    def __init__(self, replica: Store[Memory], size: int, rounds: int) -> None:
+    def __init__(
+        self, replica: Store[Memory], size: int, rounds: int, dimensions: Sequence[int] = (DIMENSION,)
+    ) -> None:
         self._replica, self._size, self._rounds = replica, size, rounds
-        self._vectors = queries(size, rounds)
+        self._vectors = queries(size, rounds, dimensions)
         self._number = 0
         self._rng = random.Random(1)
 
@@ -90,11 +95,13 @@ class ScaleSearcher:
         assert answer.records or not request.filters.admits_all
 
 
-async def asking(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
+async def asking(root: Path, size: int, rounds: int, embedder: str = "local") -> list[BenchmarkFigure]:
     """Measure what only reads."""
-    service = MemoryService(FileStorage(AGENT, settings=settings_of(root, "local")), settings_of(root, "local"))
+    settings = settings_of(root, embedder)
+    service = MemoryService(FileStorage(AGENT, settings=settings), settings)
     await service.storage.prepare(None)
-    figures = ScaleSearcher(service.storage.opened, size, rounds).figures()
+    dimensions = [part.dimension for part in embedder_of(root, embedder).identity.members]
+    figures = ScaleSearcher(service.storage.opened, size, rounds, dimensions).figures()
     await service.list_recent()
     recent = await await_calls(service.list_recent, rounds, MOST_SECONDS)
     states = await await_calls(service.status, max(_WARM, rounds // 10), MOST_SECONDS)
@@ -123,5 +130,5 @@ async def catching_up(root: Path, size: int, rounds: int) -> list[BenchmarkFigur
 
 
 if __name__ == "__main__":
-    measured = {"asking": asking, "catching up": catching_up}[sys.argv[1]]
-    run(measured(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))
+    root, size, rounds = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    run(asking(root, size, rounds, sys.argv[5]) if sys.argv[1] == "asking" else catching_up(root, size, rounds))

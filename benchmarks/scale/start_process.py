@@ -1,6 +1,6 @@
 """Process of a session: its first answer, and its memory.
 
-    python -m benchmarks.scale.start_process WAY ROOT
+    python -m benchmarks.scale.start_process WAY ROOT EMBEDDER
 
 is one such session. WAY is `words` (no embedder), `hybrid` (the model was loaded before) or `loading` (it was not). It
 says how many seconds its first answer took from making the storage on, answers 20 more, and waits for the end of its
@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Final
 
 import agent_memory.store.segment_opener  # noqa: F401  what a memory of one has no need of
-from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.embeddings.onnx_runtime import import_quietly
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
-from benchmarks.scale.data import settings_of, write_lines
+from benchmarks.scale.data import embedder_of, settings_of, write_lines
 from benchmarks.scale.figures import BenchmarkFigure, amount, figure, question
 from benchmarks.scale.process import ProcessMemory, heard, memory_of, started
 from benchmarks.scale.vectors import AGENT
@@ -34,19 +33,24 @@ WAYS: Final = {
     "loading": "first answer, hybrid, and loading the model",
 }
 UNSEALED: Final = "first answer, by words, as much unsealed as can be"
-MEMORY: Final = {"words": "memory without a model", "hybrid": "memory with the model"}
+MEMORY: Final = {
+    ("words", "local"): "memory without a model",
+    ("words", "languages"): "memory without a model",
+    ("hybrid", "local"): "memory with the model",
+    ("hybrid", "languages"): "memory with two models",
+}
 _MORE: Final = 20
 _PATIENCE: Final = 300.0
 
 
-def starts(root: Path, size: int, sessions: int) -> list[BenchmarkFigure]:
+def starts(root: Path, size: int, sessions: int, embedder: str = "local") -> list[BenchmarkFigure]:
     """Measure sessions of each way, one after the other."""
     figures = []
     for way, what in WAYS.items():
-        seconds, taken = _sessions(way, root, sessions)
-        if way in MEMORY:
-            figures.append(amount(f"{MEMORY[way]}, private", size, taken.private, "MB"))
-            figures.append(amount(f"{MEMORY[way]}, mapped", size, taken.mapped, "MB"))
+        seconds, taken = _sessions(way, root, sessions, embedder)
+        if (memory := MEMORY.get((way, embedder))) is not None:
+            figures.append(amount(f"{memory}, private", size, taken.private, "MB"))
+            figures.append(amount(f"{memory}, mapped", size, taken.mapped, "MB"))
         figures.append(figure(what, size, seconds))
     return figures
 
@@ -54,26 +58,26 @@ def starts(root: Path, size: int, sessions: int) -> list[BenchmarkFigure]:
 def unsealed_starts(root: Path, size: int, sessions: int, lines: int) -> BenchmarkFigure:
     """Measure sessions that begin with so many lines behind what is sealed."""
     write_lines(root, lines, 50 * size)
-    return figure(UNSEALED, size, _sessions("words", root, sessions)[0])
+    return figure(UNSEALED, size, _sessions("words", root, sessions, "local")[0])
 
 
-def _sessions(way: str, root: Path, count: int) -> tuple[list[float], ProcessMemory]:
+def _sessions(way: str, root: Path, count: int, embedder: str) -> tuple[list[float], ProcessMemory]:
     seconds, taken = [], []
     for _ in range(count):
-        with started("scale.start_process", way, root) as process:
+        with started("scale.start_process", way, root, embedder) as process:
             seconds.append(heard(process))
             assert heard(process) == "idle"
             taken.append(memory_of(process.pid))
     return seconds, max(taken, key=lambda each: each.private)
 
 
-async def answer(way: str, root: Path) -> None:
+async def answer(way: str, root: Path, name: str) -> None:
     """Be a session."""
-    embedder = LocalEmbedder()  # keeps the model, of which a process has one
+    embedder = embedder_of(root, name)  # keeps the model, of which a process has one
     if way == "hybrid":
         embedder.embed_query("load")
     with tempfile.TemporaryDirectory() as scratch:
-        await _rehearse(Path(scratch), "local" if way == "hybrid" else "none")
+        await _rehearse(Path(scratch), name if way == "hybrid" else "none")
     if way == "loading":
         import tokenizers  # noqa: F401  as onnxruntime
 
@@ -82,7 +86,7 @@ async def answer(way: str, root: Path) -> None:
     rng = random.Random(1)
     asked = question(rng)
     began = time.perf_counter()
-    storage = FileStorage(AGENT, settings=settings_of(root, "local" if by_meaning else "none"))
+    storage = FileStorage(AGENT, settings=settings_of(root, name if by_meaning else "none"))
     hits = await storage.search(asked, patience=_PATIENCE if by_meaning else 0)
     took = time.perf_counter() - began
     assert hits, "nothing found"
@@ -103,4 +107,4 @@ async def _rehearse(root: Path, embedder: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(answer(sys.argv[1], Path(sys.argv[2])))
+    asyncio.run(answer(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))

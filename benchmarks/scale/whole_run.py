@@ -1,6 +1,6 @@
 """Sealing, doctor and export of all memories, each in its own process.
 
-    python -m benchmarks.scale.whole_run WHAT ROOT SIZE [LEAST]
+    python -m benchmarks.scale.whole_run WHAT ROOT SIZE [LEAST EMBEDDER]
 
 WHAT is `seal` (every segment from nothing, with its vectors from the cache, if there are LEAST memories), `doctor` or
 `export` (every memory made a line of JSON). Prints figures as JSON.
@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 
 from agent_memory.care.checks.examination import examine
 from agent_memory.cli.formats import encode
-from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY
 from agent_memory.store.memory_storage import SEALED_AT
 from agent_memory.store.segment_builder import seal_up
 from benchmarks.harness import read_memory
-from benchmarks.scale.data import say, settings_of
+from benchmarks.scale.data import embedder_of, say, settings_of
 from benchmarks.scale.figures import BenchmarkFigure, amount
 from benchmarks.scale.process import watched
 from benchmarks.scale.vectors import AGENT
@@ -33,9 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def sealing(root: Path, size: int, least: int = SEALED_AT) -> list[BenchmarkFigure]:
+def sealing(root: Path, size: int, least: int = SEALED_AT, embedder: str = "local") -> list[BenchmarkFigure]:
     """Measure the sealing of all memories, unless there are too few."""
-    return watched("sealing all", size, "scale.whole_run", "seal", root, size, least) if size >= least else []
+    if size < least:
+        return []
+    figures = watched("sealing all", size, "scale.whole_run", "seal", root, size, least, embedder)
+    taken = sum(path.stat().st_size for path in folder_of(AGENT, root).path.rglob("*") if path.is_file())
+    return [*figures, amount("bytes of a memory on disk, sealed", size, taken / size, "B")]
 
 
 def doctor(root: Path, size: int) -> list[BenchmarkFigure]:
@@ -72,7 +75,8 @@ def main() -> None:
     what, root, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 
     def seal() -> None:
-        seal_up(folder_of(AGENT, root), MEMORY, LocalEmbedder().identity, int(sys.argv[4]))
+        least, embedder = int(sys.argv[4]), sys.argv[5]
+        seal_up(folder_of(AGENT, root), MEMORY, embedder_of(root, embedder).identity, least)
 
     def look() -> None:
         report = examine(root, [AGENT], now=datetime.now(UTC), settings=settings_of(root))

