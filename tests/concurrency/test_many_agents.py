@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MOST_THREADS = 64
+_MOST_DESCRIPTORS = 100
+"""Three for each of sixteen vector caches, and those of the process."""
 _PROGRAM = """
 import asyncio, json, os, resource, sys, threading
 from pathlib import Path
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.encryption import KeyFile, PersonKey
-from agent_memory.memory import open_service
+from agent_memory.memory import MemoryService, open_service
 from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
 
-root, first, last, passes, is_encrypted, is_embedded = sys.argv[1], *map(int, sys.argv[2:])
+root, first, last, passes, is_encrypted, models = sys.argv[1], *map(int, sys.argv[2:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 os.environ["AGENT_MEMORY_KEY"] = "5e" * 32
 settings = ServiceSettings(storage_root=root, embedder="none")
@@ -34,7 +37,16 @@ def open_agent(number):
     if is_encrypted and not folder.exists():
         folder.mkdir(parents=True)
         KeyFile.fresh(name, PersonKey("5e" * 32, "a test"), "encrypted")[0].write(folder)
-    return open_service(name, settings, HashEmbedder() if is_embedded else None)
+    if models < 2:
+        return open_service(name, settings, HashEmbedder() if models else None)
+    english, foreign = HashEmbedder(), HashEmbedder(96, {"hafen": "harbour"}, model="foreign")
+    storage = FileStorage(name, root, settings=settings, embedder=english, second_embedder=foreign)
+    return MemoryService(storage, settings)
+
+async def find_by_second_model(service):
+    await service.storage.prepare(None)
+    assert service.storage.opened.second_model is None, service.storage.embedding_status()
+    return len((await service.search("Wo ist der Hafen?")).results) > 0
 
 async def use(service, text):
     await service.store(text)
@@ -49,6 +61,9 @@ async def main():
             batch = services[begin : begin + 50]
             texts = [f"Harbour {os.getpid()}x{first + begin + place}x{time} opens." for place in range(len(batch))]
             found += sum(await asyncio.gather(*map(use, batch, texts)))
+            if models > 1:
+                await asyncio.gather(*[service.search("Wo ist der Hafen?") for service in batch])
+                found += sum(await asyncio.gather(*map(find_by_second_model, batch)))
             most_threads = max(most_threads, threading.active_count())
     descriptors = len(os.listdir("/dev/fd"))
     counts = [await service.storage.count() for service in services]
@@ -61,10 +76,10 @@ asyncio.run(main())
 
 
 def _start(
-    root: Path, first: int, last: int, passes: int, *, encrypted: bool = False, embedded: bool = False
+    root: Path, first: int, last: int, passes: int, *, encrypted: bool = False, models: int = 0
 ) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", _PROGRAM, str(root), str(first), str(last), str(passes)]
-    options = [str(int(encrypted)), str(int(embedded))]
+    options = [str(int(encrypted)), str(models)]
     return subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=environment())
 
 
@@ -83,12 +98,20 @@ def test_thousand_agents_lose_nothing_with_few_descriptors(root: Path) -> None:
     assert sum((root / f"agent-{number}" / "memories.yaml").exists() for number in range(1000)) == 1000
 
 
-@pytest.mark.parametrize(("encrypted", "embedded"), [(False, True), (True, False)])
-def test_many_agents_share_threads_and_descriptors(root: Path, *, encrypted: bool, embedded: bool) -> None:
-    report = _finish(_start(root, 0, 100, 1, encrypted=encrypted, embedded=embedded))
+@pytest.mark.deep
+def test_thousand_agents_add_a_second_model_with_few_descriptors(root: Path) -> None:
+    report = _finish(_start(root, 0, 1000, 1, models=2))
+    assert (report["found"], report["counts"]) == (2000, [1] * 1000)
+    assert report["threads"] <= _MOST_THREADS
+    assert report["descriptors"] <= _MOST_DESCRIPTORS
+
+
+@pytest.mark.parametrize(("encrypted", "models"), [(False, 1), (True, 0)])
+def test_many_agents_share_threads_and_descriptors(root: Path, *, encrypted: bool, models: int) -> None:
+    report = _finish(_start(root, 0, 100, 1, encrypted=encrypted, models=models))
     assert (report["found"], report["counts"]) == (100, [1] * 100)
     assert report["threads"] <= _MOST_THREADS
-    assert report["descriptors"] <= 100  # three for each of sixteen vector caches, and those of the process
+    assert report["descriptors"] <= _MOST_DESCRIPTORS
 
 
 def test_many_agents_in_two_processes_lose_nothing(root: Path) -> None:

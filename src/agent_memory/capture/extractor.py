@@ -28,6 +28,7 @@ from agent_memory.capture.verdicts import Verdict, find_end, find_rules, judge
 from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import COLONS, MessageSentence, split_sentences
 from agent_memory.language.similarity import is_near_duplicate, is_restated, strip_cue
+from agent_memory.late import compile_late
 from agent_memory.models import Observation, Source, as_utc, is_stated, may_stand_for
 from agent_memory.models.identifiers import RULE_CATEGORIES, TextOrigin
 from agent_memory.models.memory import PASTED
@@ -64,7 +65,7 @@ _SPEAKERS: Final[dict[str, SourceKind]] = {"user": "user", "assistant": "assista
 _ORIGINS: Final[dict[str, OriginKind]] = {"user": "typed", "assistant": "model"}
 _PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail=PASTED), "origin": "pasted"}
 """Fields of an observation that another author may have written."""
-_NEEDS_YES: Final = re.compile(
+_NEEDS_YES: Final = compile_late(
     r"`|\w@\w|\w://|(?<![\w@./-])www\.\w|(?<![\w./@-])[a-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,24}/\w|(?:\d{1,3}\.){3}\d"
     r"|(?:^|\s)(?:\$ |--[a-z]|(?:&&|\|\|?|>>?)\s)"
     r"|(?<![\w@])@[a-z][\w-]*(?![\w/(-]|\.\w)|(?<![\w.+-])(?!\d{4}[-/.]\d\d)\+?\(?\d(?:[ ()./-]{0,2}\d){8,14}(?!\w)"
@@ -73,15 +74,15 @@ _NEEDS_YES: Final = re.compile(
 )
 """Address, person by handle or number, path outside a project, or shell command: a rule with one waits for a yes."""
 _FEW_WORDS: Final = 2
-_ANAPHOR: Final = re.compile(
+_ANAPHOR: Final = compile_late(
     r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*(?:(?:don't|do not|never|always|i want to|we should|keep"
     r"|put|look at|use)(?: \w+)? )*(?:it|them|that|this|those|these|they|its|it's|that's)\b"
 )
 """A sentence about what was said before it."""
 
-_MARKER: Final = re.compile(r"\[redacted:[a-z0-9-]+\]")
-_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_WORD: Final = re.compile(r"[^\W_]{2,}")
+_MARKER: Final = compile_late(r"\[redacted:[a-z0-9-]+\]")
+_WIDE: Final = compile_late(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_WORD: Final = compile_late(r"[^\W_]{2,}")
 
 
 @dataclass(frozen=True, slots=True)

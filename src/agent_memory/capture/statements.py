@@ -18,6 +18,7 @@ from agent_memory.capture.typed_text import SELF, get_typed_part, is_question, l
 from agent_memory.language.sentences import split_sentences
 from agent_memory.language.similarity import get_harmless_words, list_telling_terms, strip_cue
 from agent_memory.language.words import query_terms, stem
+from agent_memory.late import compile_late
 from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
 
 _any: Final = functools.partial(get_pattern, "orders")
 
-_VERBATIM: Final = re.compile(r"(?<![^\s,;()\"'])[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
+_VERBATIM: Final = compile_late(r"(?<![^\s,;()\"'])[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
 """Numbers, addresses, paths: these have to be equal character by character, not by their stems."""
-_HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_HYPHEN: Final = compile_late(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _MIN_STEM: Final = 4
 _MIN_SHARED: Final = 2
 _FEW_WORDS: Final = 3
 UNSPACED: Final = "⺀"
 """From here on scripts have no spaces: what follows a word directly belongs to another as often as not."""
 
-CLAUSE: Final = re.compile(
+CLAUSE: Final = compile_late(
     r"[,;\uff0c\uff1b、](?!\s*(?:that|dass|daß|was|dat|wat|że|co|чт\u043e)\b)\s*"
     r"|\s(?:and|then|but|so|und|dann|aber|et|puis|mais|y|luego|pero|e|depois|mas|poi|ma|daarna|maar|potem|ale"
     r"|и|п\u043eт\u043eм|н\u043e)\s",
@@ -280,7 +281,7 @@ _MIN_RUN: Final = 2
 _MIN_SHARE: Final = 2 / 3
 """Share of the new text's telling words that a quote holds."""
 _CHARACTER: Final = f"\u0e00-\u0e7f{UNSPACED}-\uffff"
-_WORD: Final = re.compile(rf"[{_CHARACTER}]|(?:(?![{_CHARACTER}])[^\W_])+(?:['\u2019][^\W_]+)?")
+_WORD: Final = compile_late(rf"[{_CHARACTER}]|(?:(?![{_CHARACTER}])[^\W_])+(?:['\u2019][^\W_]+)?")
 """A word; in scripts without spaces a character."""
 
 

@@ -20,6 +20,8 @@ def estimate_tokens(text: str) -> int:
     ASCII counts 1 per 3 characters (English has about 4), other alphabets 1 per character, unspaced scripts and symbols
     from U+2E80 on 2 per character. Measured tokenizers stay below. A budget that is too large costs the turn.
     """
+    if text.isascii():
+        return math.ceil(len(text) / 3)
     ascii_count = len(text.encode("ascii", "ignore"))
     wide_count = len(_WIDE.findall(text))
     return math.ceil(ascii_count / 3) + (len(text) - ascii_count - wide_count) + 2 * wide_count

@@ -293,8 +293,10 @@ class SealedRecords(Generic[R]):
         alive = np.concatenate(self.notes.alive) & (columns["trust"] != _LOW)
         moments[~alive] = -np.inf
         last = np.argpartition(moments, -count)[-count:] if count < len(moments) else np.arange(len(moments))
-        chosen = np.union1d(last, np.flatnonzero(columns["flags"] & PINNED))
-        records = [self._load(number) for number in chosen[alive[chosen]].tolist()]
+        # Not `np.union1d`, which loads numpy.ma: 8 ms of each start.
+        chosen = (columns["flags"] & PINNED) != 0
+        chosen[last] = True
+        records = [self._load(number) for number in np.flatnonzero(chosen & alive).tolist()]
         if len(self._loaded) + len(records) <= _MOST_LOADED:  # each is asked for by its ID next
             self._loaded |= {record.id: record for record in records}
         return records

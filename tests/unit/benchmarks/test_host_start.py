@@ -29,3 +29,21 @@ def test_host_start_runs_command_with_bundle(tmp_path: Path) -> None:
     assert (tmp_path / "a").exists()
     with pytest.raises(CalledProcessError):
         host_start.measure_run([sys.executable, str(script), str(tmp_path)], "b")
+
+
+@pytest.mark.parametrize(("deaths", "fails"), [(2, False), (3, True)])
+def test_host_start_repeats_runs_that_died_of_a_signal(tmp_path: Path, deaths: int, *, fails: bool) -> None:
+    script = tmp_path / "host.py"
+    script.write_text(
+        "import os, pathlib, sys\n"
+        "path = pathlib.Path(sys.argv[1]); runs = len(path.read_text()) if path.exists() else 0\n"
+        "path.write_text('x' * (runs + 1))\n"
+        f"runs < {deaths} and os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, str(script), str(tmp_path / "runs")]
+    if fails:
+        with pytest.raises(CalledProcessError):
+            host_start.measure_run(command, "a")
+    else:
+        assert host_start.measure_run(command, "a") >= 0
+    assert len((tmp_path / "runs").read_text()) == 3
