@@ -306,10 +306,9 @@ def _embedder(screen: OutputScreen, embedder: dict[str, Any]) -> None:
         if embedder.get(why):
             row(screen, "", str(embedder[why]))
     if languages := embedder.get("languages"):
-        remaining = (
-            f", {languages['pending']:,} of {languages['records']:,} memories left" if languages["records"] else ""
-        )
-        row(screen, "", f"a model for other languages is being added{remaining}")
+        row(screen, "", "a model for other languages is added while sessions run; `agent-memory search --wait` ends it")
+        if languages.get("problem"):
+            row(screen, "", f"It failed: {languages['problem']}")
 
 
 def _health(screen: OutputScreen, health: dict[str, Any]) -> None:

@@ -174,7 +174,8 @@ async def wait_for_embeddings(run: AgentContext) -> None:
             bar = progress.add_task("Reading memories by meaning", total=None, visible=False)
             while not preparing.done():
                 await asyncio.wait({preparing}, timeout=_POLL_SECONDS)
-                pending = int(storage.embedding_status().get("pending", 0))
+                state = storage.embedding_status()
+                pending = int(state.get("pending", 0)) + int(state.get("languages", {}).get("pending", 0))
                 most = max(most, pending)
                 progress.update(bar, total=most, completed=most - pending, visible=most > AT_THE_END)
         preparing.result()
@@ -196,7 +197,10 @@ async def _await_answer(run: AgentContext, answering: Awaitable[Found]) -> Found
 
 def _note_degraded(run: AgentContext, results: Found) -> None:
     if results.degraded:
-        has_pending = int(run.service.storage.embedding_status().get("pending", 0)) > AT_THE_END
+        state = run.service.storage.embedding_status()
+        languages = state.get("languages", {})
+        is_added = bool(languages) and not languages.keys() & {"problem", "next_start"}
+        has_pending = is_added or int(state.get("pending", 0)) > AT_THE_END
         run.screen.hint(
             results.degraded + (" Run `agent-memory search --wait` to embed all first." if has_pending else "")
         )

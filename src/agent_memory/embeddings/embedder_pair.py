@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 from typing_extensions import override
 
 from agent_memory.embeddings.local import LOCAL
-from agent_memory.embeddings.multilingual import PACKAGE, MultilingualEmbedder
+from agent_memory.embeddings.multilingual import PACKAGE, MultilingualEmbedder, is_readable
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.files.vectors import concatenate_vectors
-from agent_memory.language.languages import is_other_language
-from agent_memory.language.questions import is_foreign
+from agent_memory.language.questions import is_other_question
 
 if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Matrix, Vector
@@ -32,9 +31,6 @@ FOREIGN_SHARE: Final = 0.85
 
 On XQuAD from five languages to English, MRR is .859 (.837 with .64, .861 by the multilingual model alone). On 30 own
 pairs it is .944 (.471 with reciprocal ranks: the list of MiniLM is noise)."""
-_SURPLUS: Final = 2
-"""Function words of another language beyond those of English in a question of that language. Of 2,800 English questions
-none has as many; of German ones on XQuAD .89 are recognized (.80 by question words alone)."""
 THRESHOLD: Final = 0.1
 """Least cosine of a hit by its embeddings alone. On facts.jsonl 99 % of the answers are above it and 23 % of everything
 else; of Arabic questions about English texts, 93 % and 11 % (89 % with .12)."""
@@ -60,6 +56,11 @@ class EmbedderPair(Embedder):
 
     def __init__(self, english: Embedder, foreign: Embedder) -> None:
         self.parts = (english, foreign)
+
+    @staticmethod
+    def reads_script(text: str) -> bool:
+        """Return True if the multilingual model reads the script."""
+        return is_readable(text)
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -97,8 +98,7 @@ class EmbedderPair(Embedder):
         """
         import numpy as np  # nothing slow at import
 
-        is_english = not (is_foreign(text) or is_other_language(text, _SURPLUS))
-        share = ENGLISH_SHARE if is_english else FOREIGN_SHARE
+        share = FOREIGN_SHARE if is_other_question(text) else ENGLISH_SHARE
         shares = (1 - share, share)
         pairs = zip(self.parts, shares, strict=True)
         query: Vector = np.concatenate([share * part.embed_query(text) for part, share in pairs])

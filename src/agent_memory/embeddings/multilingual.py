@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from agent_memory.embeddings.onnx_runtime import foreign_code, pieces, release_free_memory
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, checked_matrix
 from agent_memory.errors import EmbeddingError
+from agent_memory.late import compile_late
 from agent_memory.settings.installation import advice
 
 if TYPE_CHECKING:
@@ -30,9 +31,13 @@ _IDENTITY: Final = EmbedderIdentity("languages", "use-multilingual-3-q6", 448, _
 _SHAPE: Final = (64, 8, 7)
 """Seven of eight of the 512 numbers of a vector are stored, so that a record takes 504 bytes with its signs (576 with
 all). On XQuAD from five languages to English any@10 changes from .986 to .988 and MRR from .863 to .861."""
-_MISSING: Final = "the model for other languages is not installed; search continues by keyword"
+_MISSING: Final = "the model for other languages is not installed"
 _MOST_CHARS: Final = 2_000
 """Characters of a text that are read: its time grows with the length of the text, about 10 ms for 900 characters."""
+_READ: Final = compile_late(
+    r"[A-Za-z\u00aa-\u024f\u0400-\u052f\u0600-\u06ff\u0e00-\u0e7f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+)
+"""Letters of the scripts that are read: Latin, Cyrillic, Arabic, Thai, kana, Han and Hangul."""
 THRESHOLD: Final = 0.15
 """Least raw cosine of a hit by its embedding alone. Of 30 questions in five languages about English notes, all answers
 are above it and 5 % of everything else; of the English questions of facts.jsonl, 90 % of the answers and 6 %."""
@@ -122,6 +127,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=SHARED_MODEL.reset)
 
 
+def is_readable(text: str) -> bool:
+    """Return True if most letters of a text are of scripts that the model reads."""
+    letters = [char for char in text[:_MOST_CHARS] if char.isalpha()]
+    return 2 * len(_READ.findall("".join(letters))) >= len(letters)
+
+
 def find_folder() -> Path | None:
     """Return the folder of the weights, or None.
 
@@ -147,7 +158,7 @@ def _check_weights() -> None:
         raise EmbeddingError(_MISSING, code="model_missing", recovery=advice("languages")) from error
     if digest.hexdigest() != _SHA256:
         raise EmbeddingError(
-            f"the weights in {folder} are not the expected ones; search continues by keyword",
+            f"the weights in {folder} are not the expected ones",
             code="wrong_weights",
             recovery=advice("languages", reinstall=True),
         )

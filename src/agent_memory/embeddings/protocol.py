@@ -80,6 +80,7 @@ class Embedder(Protocol):
     - `parts`: Embedders whose vectors are joined; see `EmbedderPair`.
     - `cosine_scale`: Factor that makes its cosines comparable with the limits of match grades, which are MiniLM's.
     - `reads_latin_alone`: True if texts in other scripts look alike to the model. There words alone decide a match.
+    - `reads_script(text)`: False for a text in a script that the model does not read; the same applies.
     """
 
     @property

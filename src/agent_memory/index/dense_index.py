@@ -81,6 +81,11 @@ class VectorSource(Protocol):
         """True if cosines of texts in other scripts are meaningless."""
         return bool(getattr(self._worker.embedder, "reads_latin_alone", False))
 
+    def reads_script(self, text: str) -> bool:
+        """Return True unless the embedder does not read the script of a text."""
+        reads_script = getattr(self._worker.embedder, "reads_script", None)
+        return reads_script is None or bool(reads_script(text))
+
     @property
     def cosine_scale(self) -> float:
         """Factor that makes cosines comparable with those of MiniLM."""

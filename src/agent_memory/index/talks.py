@@ -58,7 +58,7 @@ class TalkIndex:
         for part, rows in self._parts.by_part(numbers):
             pairs = zip(rows, part.get_sessions(rows), strict=True)
             sessions.update((part.first + row, session) for row, session in pairs if session != NO_SESSION)
-        self._read({session for session in sessions.values() if session not in self._places})
+        self._read(set(sessions.values()))
         places = ((number, self._places[session].get(number)) for number, session in sessions.items())
         return {number: place for number, place in places if place is not None}
 
@@ -118,9 +118,12 @@ class TalkIndex:
         return people
 
     def _read(self, sessions: set[int]) -> None:
-        if len(self._places) + len(sessions) > _MOST_KEPT:
-            self._places = {session: self._places[session] for session in list(self._places)[-_MOST_KEPT // 2 :]}
-        for session, rows in self._standing(list(sessions)).items():
+        """Read the places of some sessions; forget the oldest others if they are too many."""
+        known = sessions & self._places.keys()
+        if len(self._places) + len(sessions) - len(known) > _MOST_KEPT:
+            kept = dict.fromkeys([*list(self._places)[-_MOST_KEPT // 2 :], *known])
+            self._places = {session: self._places[session] for session in kept}
+        for session, rows in self._standing(list(sessions - known)).items():
             self._places[session] = _order_places(session, rows) if LEAST_ROWS <= len(rows) <= _MOST else {}
 
     def _standing(self, sessions: list[int]) -> dict[int, list[SessionRow]]:

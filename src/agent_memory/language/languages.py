@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import functools
 from importlib import resources
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.language.words import LATIN_END
 from agent_memory.late import compile_late
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SCRIPTS: Final = {
     "kana": compile_late(r"[\u3040-\u30ff]"),
@@ -52,7 +55,15 @@ def load_patterns(package: str, name: str) -> dict[str, Any]:
 
 @functools.cache
 def load_languages() -> dict[str, dict[str, Any]]:
-    """Load the script and the function words of each language code."""
+    """Load the script and the function words of each language code.
+
+    Only of languages with rules of capture.
+    """
+    languages = _load_noticed_languages().items()
+    return {code: language for code, language in languages if not language.get("is_only_noticed")}
+
+
+def _load_noticed_languages() -> dict[str, dict[str, Any]]:
     return load_patterns("agent_memory.language", "languages")
 
 
@@ -62,7 +73,7 @@ def guess_languages(text: str) -> tuple[str, ...]:
     The script decides, then the number of different function words. Equally likely languages are all included.
     """
     script = next((name for name, character in _SCRIPTS.items() if character.search(text)), "latin")
-    hits = _count_function_words(text, script)
+    hits = _count_function_words(text, script, load_languages())
     best = max(hits.values())
     likely = [code for code in hits if len(hits) == 1 or hits[code] == best > 0]
     return tuple(dict.fromkeys([_ALWAYS, *likely] if script == "latin" else [*likely, _ALWAYS]))
@@ -71,21 +82,29 @@ def guess_languages(text: str) -> tuple[str, ...]:
 def is_other_language(text: str, surplus: int = _SURE) -> bool:
     """Return True if a text is surely in another language than English.
 
-    It is mostly in another script than Latin, or has `surplus` more function words of another language than of English.
+    It is mostly in another script than Latin, or has `surplus` more function words of another language than of English,
+    or some words with letters that English has not and no function word of English.
     """
     letters = [char for char in text[:_MOST_CHARS] if char.isalpha()]
     if 2 * sum(char >= LATIN_END for char in letters) > len(letters):
         return True
-    hits = _count_function_words(text, "latin")
-    return max(hits.values()) - hits[_ALWAYS] >= surplus
+    hits = _count_function_words(text, "latin", _load_noticed_languages())
+    if max(hits.values()) - hits[_ALWAYS] >= surplus:
+        return True
+    return not hits[_ALWAYS] and _count_accented(text) >= _SURE
 
 
-def _count_function_words(text: str, script: str) -> dict[str, int]:
+def _count_accented(text: str) -> int:
+    """Count the different words in small letters with a letter that English has not."""
+    words = set(_WORD.findall(text[:_MOST_CHARS].replace("\u2019", "'")))
+    return sum(word.islower() and not word.isascii() for word in words)
+
+
+def _count_function_words(text: str, script: str, languages: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
     """Count the different function words of each language of a script."""
     words = set(_WORD.findall(text[:_MOST_CHARS].casefold().replace("\u2019", "'")))
-    languages = load_languages().items()
     return {
         code: len(words.intersection(language.get("function_words", ())))
-        for code, language in languages
+        for code, language in languages.items()
         if language["script"] == script
     }

@@ -24,7 +24,7 @@ from agent_memory.files.processes import child_environment, python_module
 from agent_memory.index import DenseIndex, RankingSettings, SearchIndex
 from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import GRACE
-from agent_memory.language.questions import is_foreign
+from agent_memory.language.questions import is_other_question
 from agent_memory.logs import get_logger
 from agent_memory.models import (
     MEMORY,
@@ -126,7 +126,7 @@ class MemoryStorage(NeighborStorage[Memory]):
         results.min_answer_confidence = min_answer_confidence
         if not self.opened.embeddings.is_empty:
             results.degraded = describe_weakness(results, self.embedding_status())
-            if results.degraded is None and is_foreign(query) and self._backend.lacks_languages():
+            if results.degraded is None and self._backend.lacks_languages() and is_other_question(query):
                 results.degraded = describe_missing_languages()
         return results
 

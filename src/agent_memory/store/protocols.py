@@ -343,15 +343,19 @@ def describe_weakness(results: SearchResults, state: Mapping[str, Any]) -> str |
             "Searched by words alone" if results.mode == "keyword" else "Some memories were searched by words alone"
         )
         return f"{searched}: {_texts(pending)} still to be read by meaning. {_SOON}"
-    if (languages := state.get("languages")) is not None:
-        if languages.get("next_start"):
-            return "Only English is searched by meaning: the model for other languages is used from the next start on."
-        remaining = (
-            f" ({languages['pending']:,} of {languages['records']:,} memories left)" if languages["records"] else ""
-        )
-        sentence = f"Only English is searched by meaning: a model for other languages is being added{remaining}."
-        return f"{sentence} It failed: {languages['problem']}" if languages.get("problem") else f"{sentence} {_SOON}"
-    return None
+    languages = state.get("languages")
+    return None if languages is None else f"Only English is searched by meaning: {_describe_addition(languages)}"
+
+
+def _describe_addition(languages: Mapping[str, Any]) -> str:
+    """Describe how far the addition of a second model is."""
+    if languages.get("next_start"):
+        return "the model for other languages is used from the next start on."
+    if languages.get("problem"):
+        return f"a model for other languages failed: {languages['problem']}"
+    pending, records = languages["pending"], languages["records"]
+    remaining = f" ({pending:,} of {records:,} memories left)" if pending else ""
+    return f"a model for other languages is being added{remaining}. {_SOON}"
 
 
 def describe_missing_languages() -> str:

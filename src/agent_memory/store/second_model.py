@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from agent_memory.embeddings.cache import text_hash
 from agent_memory.embeddings.schedule import SCHEDULE
 from agent_memory.embeddings.worker import CachingEmbedder
-from agent_memory.errors import StorageError
+from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.language.languages import is_other_language
-from agent_memory.language.questions import is_foreign
+from agent_memory.language.questions import is_other_question
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
@@ -154,7 +154,7 @@ class SecondModel(Generic[R]):
 
     def note_question(self, question: str) -> None:
         """Begin if a question is not English."""
-        if not self._is_wanted and is_foreign(question):
+        if not self._is_wanted and is_other_question(question):
             self._begin()
 
     def describe(self) -> dict[str, Any]:
@@ -195,8 +195,8 @@ class SecondModel(Generic[R]):
         try:
             delay: float | None = self._stage()
         except Exception as error:  # noqa: BLE001 - a model is foreign code; words and the first model still find
-            self._failures, self._problem = self._failures + 1, str(error)
-            log.warning("second_model_failed", kind=self._plan.kind.name, error=self._problem)
+            self._failures, self._problem = self._failures + 1, _describe_problem(error)
+            log.warning("second_model_failed", kind=self._plan.kind.name, error=str(error))
             return _REST_SECONDS
         self._failures, self._problem = 0, ""
         if delay is not None:
@@ -298,3 +298,10 @@ class SecondModel(Generic[R]):
         self._ended.set()
         replaced.embeddings.close()
         return None
+
+
+def _describe_problem(error: Exception) -> str:
+    """Return the reason, and the advice of an error that has its own."""
+    if not isinstance(error, EmbeddingError) or error.recovery == error.default_recovery:
+        return str(error)
+    return f"{error}. {error.recovery}"

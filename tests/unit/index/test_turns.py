@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from agent_memory.index import SearchIndex
+import pytest
+
+from agent_memory.index import SearchIndex, talks
 from agent_memory.index.terms import read_turn, session_number
 from agent_memory.models import Document
 from tests.rows import check_rows
@@ -72,6 +74,16 @@ def test_places_more_than_session_can_hold_have_none() -> None:
     assert _neighbours(index, 7) == [None]
     index.remove("5000")
     assert _neighbours(index, 7) == [(6, 8)]
+
+
+def test_places_of_known_session_survive_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talks, "_MOST_KEPT", 4)
+    index = SearchIndex()
+    for name in range(40):
+        _add(index, name, f"{'ab'[name % 2]}: yes", f"s{name // 4}")
+    assert _neighbours(index, 0, 4) == [(1,), (5,)]
+    assert _neighbours(index, 8, 12, 0) == [(9,), (13,), (1,)]  # a known session together with too many new ones
+    assert _neighbours(index, *range(0, 40, 4)) == [(name + 1,) for name in range(0, 40, 4)]
 
 
 def test_places_documents_without_session_have_none() -> None:

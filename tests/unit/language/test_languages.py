@@ -19,6 +19,7 @@ from tests.rows import check_rows
         ("我们决定用它", ("zh", "en")),
         ("мы решили это использовать", ("ru", "en")),
         ("다음은 페이지입니다", ("ko", "en")),
+        ("bu toplantı için yeni bir oda", ("en",)),  # noqa: RUF001 - no rules of capture
         ("12345", ("en",)),
     ],
 )
@@ -48,7 +49,11 @@ def test_languages_of_one_script_have_function_words() -> None:
         ("La reunión con el equipo es los lunes por la mañana.", True),
         ("Файлы журнала хранятся две недели.", True),
         ("الاجتماع يوم الاثنين", True),
+        ("Annem her pazar sabahı bahçede kahve içer.", True),  # noqa: RUF001
+        ("Bu toplantı için yeni bir oda gerekiyor.", True),  # noqa: RUF001
         ("The cat sleeps in the kitchen.", False),
+        ("Zoë likes crème brûlée at the café on Łukasz Street.", False),
+        ("Ben and her mu sigma plot, ne was a co founder.", False),
         ("use pytest -n 0, no cache", False),
         ("Die Hard is on at nine, and El Camino after that.", False),
         ("12:30 → 14:00 🎉", False),

@@ -1,6 +1,6 @@
 """What the wording of a question says about how its evidence is to be read."""
 
-from agent_memory.language.questions import is_foreign, is_unlatin
+from agent_memory.language.questions import is_foreign, is_other_question, is_unlatin
 from tests.rows import check_rows
 
 
@@ -52,3 +52,24 @@ def test_a_question_in_another_script_or_in_none(question: str) -> None:
 @check_rows("question", ["where is it", "\U0001f389 deploy?", "42", "D\u00f3nde vive \u0141ukasz?", "caf\u00e9 \u732b"])
 def test_a_question_in_latin_letters(question: str) -> None:
     assert not is_unlatin(question)
+
+
+@check_rows(
+    "question",
+    [
+        "Welche Datenbank benutzen wir?",
+        "Annemin doğum günü ne zaman?",
+        "Kedi nerede uyuyor?",
+        "Waar slaapt de kat?",
+        "slaapt de kat op zolder",
+        "Gdzie śpi kot?",
+        "बिल्ली कहाँ सोती है?",
+    ],
+)
+def test_a_question_in_any_other_language(question: str) -> None:
+    assert is_other_question(question)
+
+
+@check_rows("question", ["hoe handle", "What does Hangi do?", "who said wie geht's", "naïve café", "k8s", ""])
+def test_a_question_that_only_holds_a_word_of_another_language(question: str) -> None:
+    assert not is_other_question(question)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -193,6 +193,50 @@ async def test_answer_is_degraded_until_the_backfill_ends(tmp_path: Path) -> Non
     foreign.gate.set()
     await wait_for_pair(storage)
     assert (await storage.search("Wo schläft die Katze?")).degraded is None
+    await storage.close()
+
+
+@pytest.mark.usefixtures("without_children")
+@pytest.mark.parametrize("question", ["Annemin doğum günü ne zaman?", "Waar slaapt de kat?", "slaapt de kat op zolder"])
+async def test_question_adds_the_second_model_in_any_language(tmp_path: Path, question: str) -> None:
+    await store_texts(tmp_path, HashEmbedder())
+    storage, _ = await open_held_storage(tmp_path)
+    await storage.search(question)
+    assert "languages" in storage.embedding_status()
+    await storage.close()
+
+
+@pytest.mark.usefixtures("without_children")
+async def test_answer_says_why_the_second_model_fails_and_what_helps(tmp_path: Path) -> None:
+    await store_texts(tmp_path, HashEmbedder())
+    storage, foreign = await open_held_storage(tmp_path)
+    foreign.failure = EmbeddingError("the weights are damaged", recovery="Install them again.")
+    foreign.gate.set()
+    await storage.search("Wo schläft die Katze?")
+    assert await storage.prepare(None)
+    expected = "a model for other languages failed: the weights are damaged. Install them again."
+    assert (
+        await storage.search("Wo schläft die Katze?")
+    ).degraded == f"Only English is searched by meaning: {expected}"
+    await storage.close()
+
+
+class _AlikeEmbedder(HashEmbedder):
+    """Gives the same vector to all texts that are not ASCII."""
+
+    def _matrix(self, texts: list[str]) -> Any:
+        return super()._matrix([text if text.isascii() else "alike" for text in texts])
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_question_in_an_unread_script_matches_by_words_alone(tmp_path: Path, *, reads: bool) -> None:
+    embedder = _AlikeEmbedder()
+    embedder.reads_script = lambda text: reads or text.isascii()  # type: ignore[attr-defined]
+    storage = FileStorage("bob", tmp_path, embedder=embedder)
+    await storage.store_many([memory_of(text) for text in (*TEXTS, "बिल्ली अटारी में सोती है")])
+    assert await storage.prepare(None)
+    assert (await storage.search("राष्ट्रपति कौन")).match == ("strong" if reads else "weak")
+    assert (await storage.search("cat sleeps in the kitchen")).match == "strong"
     await storage.close()
 
 
