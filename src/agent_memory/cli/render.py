@@ -306,9 +306,10 @@ def _embedder(screen: OutputScreen, embedder: dict[str, Any]) -> None:
         if embedder.get(why):
             row(screen, "", str(embedder[why]))
     if languages := embedder.get("languages"):
-        row(screen, "", "a model for other languages is added while sessions run; `agent-memory search --wait` ends it")
+        added = "a model for other languages is added while sessions run; `agent-memory search --wait` ends it"
+        row(screen, "", screen.complete(added))
         if languages.get("problem"):
-            row(screen, "", f"It failed: {languages['problem']}")
+            row(screen, "", f"it failed: {languages['problem']}")
 
 
 def _health(screen: OutputScreen, health: dict[str, Any]) -> None:

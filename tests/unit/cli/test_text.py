@@ -6,6 +6,7 @@ import io
 import json
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.text import for_shell
 from agent_memory.errors import EmbeddingError, UnknownIdError
 from agent_memory.files.wording import counted
+from agent_memory.memory.results import Status
 from agent_memory.models import Memory
 from agent_memory.models.record import view_fields
 from agent_memory.models.text import one_line, plain, to_json
@@ -125,3 +127,14 @@ def test_overview_counts_memories_of_categories_left_out(terminal: OutputScreen)
         ["category", "note", "6", "·", "task", "4", "and", "1", "more"],
         ["project", "kestrel", "3"],
     ]
+
+
+@pytest.mark.parametrize("problem", ["", "the weights are damaged"])
+def test_status_says_how_the_second_model_is_added(terminal: OutputScreen, problem: str) -> None:
+    languages = {"records": 0, "pending": 0} | ({"problem": problem} if problem else {})
+    embedder = {"kind": "local", "status": "found", "languages": languages}
+    render.show_status(terminal, Status("bob", "file", {}, embedder, {"status": "ok"}, None, []), Path("bob"))
+    lines = " ".join(" ".join(read_lines(terminal)).split())
+    assert "a model for other languages is added while sessions run; `agent-memory" in lines
+    assert "search --wait` ends it" in lines
+    assert (f"it failed: {problem}" in lines) is bool(problem)
