@@ -128,7 +128,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_readable(text: str) -> bool:
-    """Return True if most letters of a text are of scripts that the model reads."""
+    """Return True if the model reads most letters of a text."""
     letters = [char for char in text[:_MOST_CHARS] if char.isalpha()]
     return 2 * len(_READ.findall("".join(letters))) >= len(letters)
 

@@ -76,15 +76,11 @@ class VectorSource(Protocol):
         """The embedder's own floor."""
         return self._worker.embedder.similarity_threshold
 
-    @property
-    def reads_latin_alone(self) -> bool:
-        """True if cosines of texts in other scripts are meaningless."""
-        return bool(getattr(self._worker.embedder, "reads_latin_alone", False))
-
-    def reads_script(self, text: str) -> bool:
-        """Return True unless the embedder does not read the script of a text."""
-        reads_script = getattr(self._worker.embedder, "reads_script", None)
-        return reads_script is None or bool(reads_script(text))
+    def reads_latin_alone(self, text: str) -> bool:
+        """Return True if a text's cosines are meaningless unless it is Latin."""
+        embedder = self._worker.embedder
+        reads_script = getattr(embedder, "reads_script", None)
+        return bool(getattr(embedder, "reads_latin_alone", False)) or not (reads_script is None or reads_script(text))
 
     @property
     def cosine_scale(self) -> float:

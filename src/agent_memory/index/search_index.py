@@ -289,7 +289,7 @@ class SearchIndex:
                 cosines = self.vectors.cosines(question.vector, search.scope)
             least, threshold = self.vectors.similarity_threshold, self._settings.similarity_threshold
             floor = _ANY_COSINE if main is not None else least if threshold is None else threshold
-            latin_alone = self.vectors.reads_latin_alone or not self.vectors.reads_script(question.embedded_text)
+            latin_alone = self.vectors.reads_latin_alone(question.embedded_text)
             search = replace(search, cosines=cosines, least=least, floor=floor, latin_alone=latin_alone)
             search = replace(search, cosine_scale=self.vectors.cosine_scale)
         return search

@@ -118,12 +118,15 @@ class TalkIndex:
         return people
 
     def _read(self, sessions: set[int]) -> None:
-        """Read the places of some sessions; forget the oldest others if they are too many."""
-        known = sessions & self._places.keys()
-        if len(self._places) + len(sessions) - len(known) > _MOST_KEPT:
-            kept = dict.fromkeys([*list(self._places)[-_MOST_KEPT // 2 :], *known])
-            self._places = {session: self._places[session] for session in kept}
-        for session, rows in self._standing(list(sessions - known)).items():
+        """Read the places of some sessions.
+
+        The oldest of the others are forgotten if they are too many.
+        """
+        unread = sessions - self._places.keys()
+        if len(self._places) + len(unread) > _MOST_KEPT:
+            needed = dict.fromkeys([*list(self._places)[-_MOST_KEPT // 2 :], *(sessions - unread)])
+            self._places = {session: self._places[session] for session in needed}
+        for session, rows in self._standing(list(unread)).items():
             self._places[session] = _order_places(session, rows) if LEAST_ROWS <= len(rows) <= _MOST else {}
 
     def _standing(self, sessions: list[int]) -> dict[int, list[SessionRow]]:

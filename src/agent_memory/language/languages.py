@@ -95,7 +95,7 @@ def is_other_language(text: str, surplus: int = _SURE) -> bool:
 
 
 def _count_accented(text: str) -> int:
-    """Count the different words in small letters with a letter that English has not."""
+    """Count the different lowercase words with letters unknown to English."""
     words = set(_WORD.findall(text[:_MOST_CHARS].replace("\u2019", "'")))
     return sum(word.islower() and not word.isascii() for word in words)
 

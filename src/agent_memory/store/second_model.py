@@ -301,7 +301,7 @@ class SecondModel(Generic[R]):
 
 
 def _describe_problem(error: Exception) -> str:
-    """Return the reason, and the advice of an error that has its own."""
+    """Return the reason of an error, and its own advice."""
     if not isinstance(error, EmbeddingError) or error.recovery == error.default_recovery:
         return str(error)
     return f"{error}. {error.recovery}"

@@ -224,8 +224,11 @@ async def test_answer_says_why_the_second_model_fails_and_what_helps(tmp_path: P
 class _AlikeEmbedder(HashEmbedder):
     """Gives the same vector to all texts that are not ASCII."""
 
-    def _matrix(self, texts: list[str]) -> Any:
-        return super()._matrix([text if text.isascii() else "alike" for text in texts])
+    def embed_documents(self, texts: list[str]) -> Any:
+        return super().embed_documents([text if text.isascii() else "alike" for text in texts])
+
+    def embed_query(self, text: str) -> Any:
+        return super().embed_query(text if text.isascii() else "alike")
 
 
 @pytest.mark.parametrize("reads", [True, False])
