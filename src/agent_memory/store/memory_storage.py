@@ -256,6 +256,7 @@ class Files(Generic[R]):
         Args:
             opening: Opens them for a storage; `open` when omitted.
         """
+        is_local = self.embedder is None and self.settings.embedder == "local"
         return Backend(
             self.kind,
             self.folder.agent_id,
@@ -266,7 +267,7 @@ class Files(Generic[R]):
             wait=self.settings.lock_timeout,
             patience=self.patience,
             shortlist=Shortlist(self.kind, self.folder),
-            lacks_languages=lambda: self.embedder is None and lacks_languages(self.settings),
+            lacks_languages=partial(lacks_languages, self.settings) if is_local else bool,
         )
 
     def open(self, storage: Any) -> Store[R]:
