@@ -78,12 +78,12 @@ def main() -> int:
 def _sets(args: Any) -> Iterator[tuple[str, list[_Asked]]]:
     sets: list[tuple[str, list[QuestionGroup]]] = [(path.stem, load_jsonl(path)) for path in args.jsonl]
     if args.locomo:
-        talks = load_locomo(args.locomo, [], "turn")
+        talks = load_locomo(args.locomo)
         rows = (row for talk in _read(args.locomo) for row in talk["qa"])
         answers_by_question = {row["question"]: str(row.get("answer", "")) for row in rows}
         as_words: list[_Asked] = [(group, _of_words(group, answers_by_question), _has_words) for group in talks]
         yield "LoCoMo turns", as_words
-        sets.append(("LoCoMo facts", load_locomo(args.locomo, [], "turn", "observations")))
+        sets.append(("LoCoMo facts", load_locomo(args.locomo, "observations")))
     for name, groups in sets:
         yield name, [(group, _of_texts(group), _has_text) for group in groups]
         yield f"{name}, notes of {NOTE:,}", [(*joined(group), _has_text) for group in groups]

@@ -73,7 +73,7 @@ def main() -> int:
 
 def _locomo(path: Path) -> list[SummarizedTalk]:
     talks = []
-    for group, data in zip(load_locomo(path, (), "turn", "none"), json.loads(path.read_text("utf-8")), strict=True):
+    for group, data in zip(load_locomo(path, "none"), json.loads(path.read_text("utf-8")), strict=True):
         turns = [turn for value in data["conversation"].values() if isinstance(value, list) for turn in value]
         speakers = {turn["dia_id"]: turn["speaker"] for turn in turns}
         talk = SummarizedTalk(group, speakers)

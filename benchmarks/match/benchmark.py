@@ -75,7 +75,7 @@ def main() -> int:
 
 def _load_sets(args: Any) -> Iterator[tuple[str, list[QuestionGroup]]]:
     for form in _FORMS if args.locomo else ():
-        yield f"{args.locomo.stem} {form}", load_locomo(args.locomo, [], "turn", form)
+        yield f"{args.locomo.stem} {form}", load_locomo(args.locomo, form)
     for path in args.jsonl:
         for form in _FORMS[:2] if has_speakers(path) else ("",):
             yield f"{path.stem} {form}".strip(), load_jsonl(path, form or NAME)

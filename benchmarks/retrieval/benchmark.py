@@ -1,6 +1,6 @@
 """Measure how well search finds the memories that answer a question.
 
-    python -m benchmarks.retrieval --locomo FILE [--form all] [--conversations conv-26,conv-30] [--unit turn|session]
+    python -m benchmarks.retrieval --locomo FILE [--form all]
     python -m benchmarks.retrieval --jsonl benchmarks/retrieval/facts.jsonl [FILE ...] [--vectors FILE.sqlite3]
 
 LoCoMo (ten long conversations with questions) is `data/locomo10.json` of the project snap-research/locomo on GitHub;
@@ -13,9 +13,7 @@ adds the date to what it indexes by itself. Searches have the shipped defaults a
 last session plus one day, or what a question says. Questions are those of categories 1 to 4. `any@k`, `frac@k`,
 `all@k` and MRR are defined in `metrics.measure`; in the same run stand the rankings of `rivals`
 (BM25, the cosine of the product's own model alone, and both joined by reciprocal ranks) and the paired bootstrap
-interval of each difference. Questions of a set that nothing answers are told from the others by `answer_confidence`, or
-by the number of the first hit: how often the right way round (AUC), and how many fall below what 90 % of the others
-reach. Sets and forms are listed worst first.
+interval of each difference. Sets and forms are listed worst first.
 
 Embedding takes most of the time; `--vectors` keeps what was embedded in a file for the next run.
 """
@@ -26,11 +24,9 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Final
 
-from agent_memory import storage as backends
 from benchmarks.harness import build_parser, open_embedder
 from benchmarks.retrieval.data import has_speakers, load_jsonl, load_locomo
 from benchmarks.retrieval.forms import FORMS, NAME, OBSERVATIONS
-from benchmarks.retrieval.metrics import DEPTH
 from benchmarks.retrieval.report import details, overview, report_of
 from benchmarks.retrieval.run import measure
 
@@ -39,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.retrieval.data import QuestionGroup
-    from benchmarks.retrieval.report import Report
 
+KS: Final = (1, 5, 10)
+"""Cut-offs of the figures."""
 _ALL: Final = "all"
 _AS_IT_IS: Final = "as it is"
 
@@ -50,23 +47,19 @@ def main() -> int:
     parser = _parser()
     args = parser.parse_args()
     try:
-        ks = sorted({int(k) for k in args.k.split(",")})
         sets = list(_sets(args))
     except (OSError, ValueError, KeyError) as error:
         parser.error(str(error))
-    if not ks or ks[0] < 1 or ks[-1] > DEPTH:
-        parser.error(f"--k: numbers from 1 to {DEPTH}")
     for about, groups in sets:
         if not any(group.queries for group in groups):
             parser.error(f"{about['set']}: there is no question whose answer is among the memories")
-    if args.backend == "vector" and not hasattr(backends, "VectorStorage"):
-        parser.error("this version has no vector backend")
-    reports = _measured(sets, args, ks)
+    with open_embedder(args.embedder, args.vectors) as embedder:
+        reports = [report_of(asyncio.run(measure(groups, embedder)), groups, about, KS) for about, groups in sets]
     if args.json:
         print(json.dumps(reports[0] if len(reports) == 1 else {"sets": reports}, indent=2))
     else:
-        parts = [details(report, ks) for report in reports] if args.details or len(reports) == 1 else []
-        print("\n\n".join([overview(reports, ks), *parts]))
+        parts = [details(report, KS) for report in reports] if args.details or len(reports) == 1 else []
+        print("\n\n".join([overview(reports, KS), *parts]))
     return 0
 
 
@@ -74,10 +67,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = build_parser("retrieval", __doc__, "--locomo", "--jsonl", "--embedder", "--vectors", "--json")
     forms = [*FORMS, OBSERVATIONS]
     parser.add_argument("--form", default=NAME, help=f"of turns, with commas between: {', '.join([*forms, _ALL])}")
-    parser.add_argument("--conversations", default="", help="names, with commas between; all when omitted")
-    parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what one memory is")
-    parser.add_argument("--backend", choices=("file", "vector"), default="file")
-    parser.add_argument("--k", default="1,5,10", help="cut-offs, with commas between")
     parser.add_argument("--details", action="store_true", help="all figures of each set, where there are several")
     return parser
 
@@ -90,24 +79,11 @@ def _sets(args: argparse.Namespace) -> Iterator[tuple[dict[str, str], list[Quest
         raise ValueError(f"--form: there is no {', '.join(sorted(unknown))}")
     if not (args.locomo or args.jsonl):
         raise ValueError("a set is needed: --locomo FILE or --jsonl FILE")
-    how = {"backend": args.backend, "embedder": args.embedder}
     for form in wanted if args.locomo else ():
-        if not (form == OBSERVATIONS and args.unit == "session"):
-            conversations = [name for name in args.conversations.split(",") if name]
-            groups = load_locomo(args.locomo, conversations, args.unit, form)
-            yield {"set": args.locomo.name, "form": form, "unit": args.unit, **how}, groups
+        yield {"set": args.locomo.name, "form": form, "embedder": args.embedder}, load_locomo(args.locomo, form)
     for path in args.jsonl:
         if has_speakers(path):
             for form in (each for each in wanted if each != OBSERVATIONS):
-                yield {"set": path.name, "form": form, "unit": "turn", **how}, load_jsonl(path, form)
+                yield {"set": path.name, "form": form, "embedder": args.embedder}, load_jsonl(path, form)
         else:
-            yield {"set": path.name, "form": _AS_IT_IS, "unit": "line", **how}, load_jsonl(path)
-
-
-def _measured(
-    sets: list[tuple[dict[str, str], list[QuestionGroup]]], args: argparse.Namespace, ks: list[int]
-) -> list[Report]:
-    with open_embedder(args.embedder, args.vectors) as embedder:
-        return [
-            report_of(asyncio.run(measure(groups, args.backend, embedder)), groups, about, ks) for about, groups in sets
-        ]
+            yield {"set": path.name, "form": _AS_IT_IS, "embedder": args.embedder}, load_jsonl(path)

@@ -7,12 +7,12 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.retrieval.forms import FORMS, NAME, OBSERVATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
     from pathlib import Path
 
 MAX_CHARS: Final = 10_000  # what a memory may hold
@@ -42,14 +42,12 @@ class SetQuery:
         text: Its words.
         gold: Keys of the memories that answer it; none when nothing does.
         category: As the set names it.
-        stale: Keys of memories that answered it once, and do no more.
         now: When it is asked; None for the day after the last memory.
     """
 
     text: str
     gold: tuple[str, ...]
     category: str
-    stale: tuple[str, ...] = ()
     now: datetime | None = None
 
 
@@ -82,13 +80,11 @@ class QuestionGroup:
         self.cut += len(text) > MAX_CHARS
         self.items.append(SetItem(key, text[:MAX_CHARS], when, session, category))
 
-    def ask(
-        self, text: str, gold: Collection[str], category: str, stale: Iterable[str] = (), now: datetime | None = None
-    ) -> None:
+    def ask(self, text: str, gold: Collection[str], category: str, now: datetime | None = None) -> None:
         """Add a question, unless none of its evidence is here."""
         known = {item.key for item in self.items}
         found = tuple(dict.fromkeys(key for key in gold if key in known))
-        query = SetQuery(text, found, category, tuple(key for key in stale if key in known), now)
+        query = SetQuery(text, found, category, now)
         if found:
             self.queries.append(query)
         elif gold:
@@ -97,58 +93,37 @@ class QuestionGroup:
             self.unanswerable.append(query)
 
 
-def load_locomo(
-    path: Path, wanted: Collection[str], unit: Literal["turn", "session"], form: str = NAME
-) -> list[QuestionGroup]:
-    """Read LoCoMo conversations.
+def load_locomo(path: Path, form: str = NAME) -> list[QuestionGroup]:
+    """Read LoCoMo conversations; a memory is one turn with its image's caption.
 
     Args:
         path: The data set's JSON file.
-        wanted: Names such as `conv-26`; empty takes all.
-        unit: `turn`: a memory is one turn with its image's caption. `session`: all turns of a session, one a line.
         form: How a turn is written, one of `FORMS`; or `OBSERVATIONS`, a memory each.
-
-    Raises:
-        ValueError: A wanted conversation is not in the file.
     """
-    conversations = json.loads(path.read_text("utf-8"))
-    names = [conversation["sample_id"] for conversation in conversations]
-    unknown = set(wanted) - set(names)
-    if unknown:
-        raise ValueError(f"no conversation {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    chosen = [conversation for conversation in conversations if not wanted or conversation["sample_id"] in wanted]
-    return [_conversation(conversation, unit, form) for conversation in chosen]
+    return [_conversation(conversation, form) for conversation in json.loads(path.read_text("utf-8"))]
 
 
-def _conversation(data: dict[str, Any], unit: Literal["turn", "session"], form: str) -> QuestionGroup:
+def _conversation(data: dict[str, Any], form: str) -> QuestionGroup:
     group = QuestionGroup(data["sample_id"])
     drawn: dict[str, list[str]] = defaultdict(list)  # evidence -> keys of the facts drawn from it
     for number in sorted(int(match[1]) for key in data["conversation"] if (match := _SESSION.fullmatch(key))):
         if form == OBSERVATIONS:
             _add_facts(group, data, number, drawn)
         else:
-            _add_turns(group, data, number, unit, form)
+            _add_turns(group, data, number, form)
     for question in data["qa"]:
         if question["category"] in _ANSWERABLE:
             gold = [key for text in question["evidence"] for key in _EVIDENCE.findall(text)]
             if form == OBSERVATIONS:
                 gold = [key for each in gold for key in drawn[each]]
-            elif unit == "session":
-                gold = [key.partition(":")[0] for key in gold]
             group.ask(question["question"], gold or [_LOST], str(question["category"]))
     return group
 
 
-def _add_turns(
-    group: QuestionGroup, data: dict[str, Any], number: int, unit: Literal["turn", "session"], form: str
-) -> None:
+def _add_turns(group: QuestionGroup, data: dict[str, Any], number: int, form: str) -> None:
     session, when = _about(group, data, number)
-    turns = [(turn["dia_id"], _turn(turn, when, form)) for turn in data["conversation"][f"session_{number}"]]
-    if unit == "turn":
-        for key, text in turns:
-            group.add(key, text, when, session)
-    elif turns:
-        group.add(f"D{number}", "\n".join(text for _, text in turns), when, session)
+    for turn in data["conversation"][f"session_{number}"]:
+        group.add(turn["dia_id"], _turn(turn, when, form), when, session)
 
 
 def _add_facts(group: QuestionGroup, data: dict[str, Any], number: int, drawn: dict[str, list[str]]) -> None:
@@ -174,7 +149,7 @@ def load_jsonl(path: Path, form: str = NAME) -> list[QuestionGroup]:
     """Read a set of JSON lines.
 
     Each line is `{"type": "memory", "id", "text", "group", "date"?, "session"?, "speaker"?, "category"?}` or
-    `{"type": "query", "text", "gold": [ids], "group", "category"?, "stale"?: [ids], "now"?}`.
+    `{"type": "query", "text", "gold": [ids], "group", "category"?, "now"?}`.
 
     Each group is an agent of its own; where no session is given, which one made a memory is not known. A memory with a
     speaker is a turn of a talk, written in `form`. A question whose `gold` is empty has no answer in the set.
@@ -200,10 +175,10 @@ def load_jsonl(path: Path, form: str = NAME) -> list[QuestionGroup]:
                 raise ValueError(f"{path}, line {number}: type is neither memory nor query")
     for row in queries:
         name = str(row.get("group", ""))
-        gold, stale = ([str(key) for key in row.get(field, ())] for field in ("gold", "stale"))
+        gold = [str(key) for key in row.get("gold", ())]
         now = _moment(str(row["now"])) if row.get("now") else None
         group = groups.setdefault(name, QuestionGroup(name))
-        group.ask(row["text"], gold, str(row.get("category", "all")), stale, now)
+        group.ask(row["text"], gold, str(row.get("category", "all")), now)
     return list(groups.values())
 
 

@@ -70,18 +70,6 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     return float(data.mean()), float(low), float(high)
 
 
-def auc(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
-    """Return the AUC of answerable against unanswerable questions; 0.5 is chance."""
-    ours, theirs = np.asarray(answerable)[:, None], np.asarray(unanswerable)[None, :]
-    return float(((ours > theirs) + (ours == theirs) / 2).mean())
-
-
-def rejected(answerable: Sequence[float], unanswerable: Sequence[float], kept: float = 0.9) -> float:
-    """Return the share of the unanswerable below the cut-off for `kept` of the answerable."""
-    cut = np.quantile(np.asarray(answerable), 1 - kept, method="lower")
-    return float((np.asarray(unanswerable) < cut).mean())
-
-
 class Bm25Reference:
     """rank-bm25 over the memories' texts, with Snowball stems and the product's own stop words."""
 
@@ -91,15 +79,11 @@ class Bm25Reference:
 
     def search(self, query: str) -> list[str]:
         """Return the keys of memories with a score above 0, best first, at most 100."""
-        return [key for key, _ in self.scored(query)]
-
-    def scored(self, query: str) -> list[tuple[str, float]]:
-        """Return the results of `search` with their scores."""
         if self._index is None:
             return []
         scores = self._index.get_scores(_terms(query))
         order = np.argsort(-scores, kind="stable")[:DEPTH]
-        return [(self._keys[at], float(scores[at])) for at in order if scores[at] > 0]
+        return [self._keys[at] for at in order if scores[at] > 0]
 
 
 def _terms(text: str) -> list[str]:

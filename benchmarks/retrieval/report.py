@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.retrieval.metrics import auc, interval, measure, rejected, table
+from benchmarks.retrieval.metrics import interval, measure, table
 from benchmarks.retrieval.rivals import BM25
 from benchmarks.retrieval.run import PRODUCT
 
@@ -31,7 +31,6 @@ def report_of(run: RetrievalRun, groups: Sequence[QuestionGroup], about: dict[st
         "groups": [group.name for group in groups],
         "memories": sum(len(group.items) for group in groups),
         "queries": len(asked),
-        "unanswerable_queries": sum(len(group.unanswerable) for group in groups),
         "skipped": sum(group.skipped for group in groups),
         "cut": sum(group.cut for group in groups),
         "product": _summary(product),
@@ -40,9 +39,6 @@ def report_of(run: RetrievalRun, groups: Sequence[QuestionGroup], about: dict[st
         "differences": differences,
         "by_category": _parts([one.category for one in asked], run, ks),
         "by_group": _parts(run.groups, run, ks),
-        "unanswerable": {name: _told_apart(run.tops[name], run.unanswerable[name]) for name in run.unanswerable},
-        "current": {name: round(sum(each) / len(each), 4) for name, each in run.current.items()},
-        "reached_by_9_of_10": _at(sorted(run.relevance), 0.1) if run.relevance else None,
         "search_ms": {"p50": _at(times, 0.5), "p95": _at(times, 0.95)},
     }
 
@@ -72,10 +68,6 @@ def _parts(labels: Sequence[str], run: RetrievalRun, ks: Sequence[int]) -> dict[
 def _means(outcomes: Sequence[AnswerRanks], ks: Sequence[int]) -> dict[str, float]:
     rows = [measure(outcome, ks) for outcome in outcomes]
     return {name: round(sum(row[name] for row in rows) / len(rows), 4) for name in rows[0]}
-
-
-def _told_apart(answerable: Sequence[float], unanswerable: Sequence[float]) -> dict[str, float]:
-    return {"auc": round(auc(answerable, unanswerable), 4), "rejected": round(rejected(answerable, unanswerable), 4)}
 
 
 def _at(ordered: Sequence[float], share: float) -> float:
@@ -113,10 +105,8 @@ def details(report: Report, ks: Sequence[int]) -> str:
     rivals = list(report["differences"])
     lines = [
         (
-            f"{report['set']}, {report['form']}: {report['memories']} memories ({report['unit']}), {report['queries']} "
-            f"questions, {report['unanswerable_queries']} that nothing answers, {report['skipped']} more without "
-            f"evidence left out; backend {report['backend']}, "
-            f"answered by {modes}"
+            f"{report['set']}, {report['form']}: {report['memories']} memories, {report['queries']} questions, "
+            f"{report['skipped']} more without evidence left out; answered by {modes}"
         ),
         "",
         f"{'':10}{'product':>9} {'95 % interval':>15}" + "".join(f"{name:>10}" for name in rivals),
@@ -130,8 +120,6 @@ def details(report: Report, ks: Sequence[int]) -> str:
         if len(report[field]) > 1:
             lines += ["", f"{title:26}{'questions':>10}" + "".join(f"{name:>20}" for name in shown)]
             lines += [_part(label, part, shown) for label, part in report[field].items()]
-    lines += _telling(report)
-    lines += ["", f"relevance in `weighted` that nine of ten labelled hits reach: {report['reached_by_9_of_10']}"]
     took = report["search_ms"]
     return "\n".join([*lines, "", f"search, 100 results: p50 {took['p50']} ms, p95 {took['p95']} ms (product / BM25)"])
 
@@ -139,16 +127,3 @@ def details(report: Report, ks: Sequence[int]) -> str:
 def _part(label: str, part: dict[str, Any], shown: Sequence[str]) -> str:
     pairs = "".join(f"{part['product'][name]:>13.3f} /{part['bm25'][name]:.3f}" for name in shown)
     return f"{label:26}{part['queries']:>10}{pairs}"
-
-
-def _telling(report: Report) -> list[str]:
-    """Return lines about questions that nothing answers, and about outdated answers."""
-    lines: list[str] = []
-    if report["unanswerable"]:
-        lines += ["", f"{'nothing answers it':26}{'AUC':>10}{'rejected at 90 % kept':>24}"]
-        for name, each in report["unanswerable"].items():
-            lines.append(f"{name:26}{each['auc']:10.3f}{each['rejected']:24.3f}")
-    if report["current"]:
-        lines += ["", f"{'found above all outdated':26}"]
-        lines += [f"{name:26}{share:10.3f}" for name, share in report["current"].items()]
-    return lines

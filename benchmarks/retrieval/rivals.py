@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,13 +21,6 @@ MINILM: Final = "MiniLM"
 RRF: Final = "RRF"
 
 _RRF_K: Final = 60
-
-
-class RankedKeys(NamedTuple):
-    """A ranking: keys, best first, at most 100, and the number of the first, 0 where nothing is found."""
-
-    keys: list[str]
-    top: float
 
 
 class RivalRankings:
@@ -50,22 +43,20 @@ class RivalRankings:
             self._begins = np.cumsum([0, *map(len, pieces[:-1])])
             self._vectors = self._embedder.embed_documents([text for texts in pieces for text in texts])
 
-    def search(self, query: str) -> dict[str, RankedKeys]:
-        """Return the ranking of each rival."""
-        words = self._words.scored(query)
-        found = {BM25: RankedKeys([key for key, _ in words], words[0][1] if words else 0.0)}
+    def search(self, query: str) -> dict[str, list[str]]:
+        """Return the keys of each rival, best first, at most 100."""
+        found = {BM25: self._words.search(query)}
         if self._embedder is not None:
             cosines = np.maximum.reduceat(self._vectors @ self._embedder.embed_query(query), self._begins)
             order = np.argsort(-cosines, kind="stable")[:DEPTH]
-            found[MINILM] = RankedKeys([self._keys[at] for at in order], float(cosines[order[0]]))
-            found[RRF] = _joined([found[BM25].keys, found[MINILM].keys])
+            found[MINILM] = [self._keys[at] for at in order]
+            found[RRF] = _joined([found[BM25], found[MINILM]])
         return found
 
 
-def _joined(rankings: Sequence[Sequence[str]]) -> RankedKeys:
+def _joined(rankings: Sequence[Sequence[str]]) -> list[str]:
     scores: Counter[str] = Counter()
     for ranking in rankings:
         for rank, key in enumerate(ranking, 1):
             scores[key] += 1 / (_RRF_K + rank)  # type: ignore[assignment]  # a Counter may hold any number
-    best = scores.most_common(DEPTH)
-    return RankedKeys([key for key, _ in best], best[0][1] if best else 0.0)
+    return [key for key, _ in scores.most_common(DEPTH)]
