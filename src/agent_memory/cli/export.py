@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import write_archived
-from agent_memory.cli.formats import Format, FormatName, choose_format, encode, encode_entry, encode_trace
+from agent_memory.cli.formats import Format, FormatName, choose_format, encode_entry, encode_trace
 from agent_memory.cli.framework_records import write_verbatim
 from agent_memory.cli.inbox import write_waiting
 from agent_memory.cli.knowledge import open_knowledge
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from agent_memory.care.account import AccountSummary
+    from agent_memory.care.anonymizer import ExportAnonymizer
     from agent_memory.files.layout import AgentFolder
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -45,6 +46,9 @@ async def export(
     about: Annotated[
         str | None, typer.Option("--about", metavar="NAME", help="To a .zip: all that is stored about a person's name.")
     ] = None,
+    anonymize: Annotated[
+        bool, typer.Option("--anonymize", help="Replace known names, addresses and numbers of people.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write memories, documents and conversations to a file.
@@ -54,6 +58,8 @@ async def export(
 
     Edits of the notes of a vault can be imported.
     """
+    if anonymize and (vault is not None or about is not None or Path(file).suffix.lower() == _ZIP):
+        raise typer.BadParameter("it is for .jsonl and .yaml, without --vault or --about", param_hint="--anonymize")
     if vault is not None:
         if file != "-" or form is not None or about is not None:
             raise typer.BadParameter("--vault needs no FILE, --format or --about", param_hint="--vault")
@@ -72,16 +78,35 @@ async def export(
     if file != "-":
         _check_target(Path(file), run.root, force=force)
     path = Path(file)
+    anonymizer = await _build_anonymizer(run) if anonymize else None
     if file == "-":
-        await write_all(run, chosen, run.screen.raw)
+        await write_all(run, chosen, run.screen.raw, anonymizer)
     else:
         with translated(path, "write"):
-            exported, knowledge_counts = await _write_file(run, chosen, path)
-        run.screen.document({"exported": exported, "given": dict(knowledge_counts), "file": file, "format": chosen})
+            exported, knowledge_counts = await _write_file(run, chosen, path, anonymizer)
+        replaced = {} if anonymizer is None else {"replaced": dict(anonymizer.counts)}
+        document = {"exported": exported, "given": dict(knowledge_counts), "file": file, "format": chosen, **replaced}
+        run.screen.document(document)
         details = describe_counts(knowledge_counts)
         also = f" with {details}" if details else ""
         run.screen.show(f"Exported {counted(exported, 'memory', 'memories')}{also} to {file}.")
+    if anonymizer is not None:
+        run.screen.note(
+            f"Replaced {counted(anonymizer.counts.total(), 'name or address', 'names and addresses')}. A name that no "
+            "record declares is still there: read the file before you share it."
+        )
     await _note_damage(run)
+
+
+async def _build_anonymizer(run: AgentContext) -> "ExportAnonymizer":
+    from agent_memory.care.account import list_held_records
+    from agent_memory.care.anonymizer import ExportAnonymizer
+
+    if run.service.folder is None:
+        message = "These memories are on a server; names are collected from files."
+        raise UnsupportedError(message, recovery="`agent-memory index pull` them first.")
+    await run.service.settle()
+    return ExportAnonymizer(await asyncio.to_thread(list_held_records, run.service.folder))
 
 
 def _check_target(path: Path, root: Path, *, force: bool) -> None:
@@ -103,36 +128,51 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
 
 
-async def write_all(run: AgentContext, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
-    """Write all records; return the counts of memories and of others."""
+async def write_all(
+    run: AgentContext, form: Format, write: "Callable[[str], object]", anonymizer: "ExportAnonymizer | None" = None
+) -> tuple[int, Counter[str]]:
+    """Write all records; return the counts of memories and of others.
+
+    Args:
+        run: Context of the command.
+        form: Format of the file.
+        write: Takes the text of each record.
+        anonymizer: Replaces what identifies people. Traces of forgotten memories are left out then: their hashes
+            confirm a known text.
+    """
     storage, done, counts = run.service.storage, 0, Counter[str]()
+
+    def encode_anonymous(entry: dict[str, Any]) -> str:
+        return encode_entry(entry if anonymizer is None else anonymizer.anonymize(entry), form)
 
     def write_entry(entry: dict[str, Any]) -> None:
         counts[entry["kind"]] += 1
-        write(encode_entry(entry, form))
+        write(encode_anonymous(entry))
 
     await _write_knowledge(run, write_entry)
     with run.screen.progress() as progress:
         bar = progress.add_task("Exporting", total=await storage.count())
         async for memory in storage.iter_all():
-            write(encode(memory, form))
+            write(encode_anonymous({"id": memory.id, **memory.to_record()}))
             progress.advance(bar)
             done += 1
     await write_archived(run, write_entry)
     await write_waiting(run, write_entry)
     await write_verbatim(run, write_entry)
-    for trace in await run.service.history.traces():
+    for trace in await run.service.history.traces() if anonymizer is None else ():
         write(encode_trace(trace, form))
     return done, counts
 
 
-async def _write_file(run: AgentContext, form: Format, path: Path) -> tuple[int, Counter[str]]:
+async def _write_file(
+    run: AgentContext, form: Format, path: Path, anonymizer: "ExportAnonymizer | None"
+) -> tuple[int, Counter[str]]:
     """Write an export to a file atomically; return the numbers."""
     if path.exists() and not path.is_file():  # noqa: ASYNC240 - a command runs nothing else
         with path.open("w", encoding="utf-8", newline="") as target:
-            return await write_all(run, form, target.write)  # a pipe or a device is not replaced
+            return await write_all(run, form, target.write, anonymizer)  # a pipe or a device is not replaced
     with open_replacement(path) as buffer:
-        return await write_all(run, form, lambda text: buffer.write(text.encode()))
+        return await write_all(run, form, lambda text: buffer.write(text.encode()), anonymizer)
 
 
 @contextlib.contextmanager

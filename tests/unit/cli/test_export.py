@@ -155,3 +155,24 @@ def test_import_lists_only_the_first_of_many_problems(bob: Run, tmp_path: Path) 
 def test_import_of_a_journal_or_of_nothing_is_an_error(bob: Run, root: Path, tmp_path: Path) -> None:
     assert "not an export" in bob("import", str(root / "bob" / "memories.yaml"), code=1).stderr
     assert "No file" in bob("import", str(tmp_path / "none.yaml"), code=1).stderr
+
+
+def test_export_anonymized_has_no_known_name(bob: Run, tmp_path: Path) -> None:
+    talk, file = tmp_path / "talk.jsonl", tmp_path / "out.jsonl"
+    talk.write_text('{"speaker": "Ann Miller", "text": "Write to ann@acme.example about the ferry."}\n')
+    bob("ingest", str(talk))
+    bob("store", "Ann prefers tea.")
+    bob("forget", A, "--yes", "--reason", "said by Ann")
+    said = document(bob("export", str(file), "--anonymize", "--json"))
+    assert said["replaced"]["mail"] > 0
+    text = file.read_text()
+    assert "person-1 prefers tea." in text
+    assert [word for word in ("Ann", "Miller", "acme.example", "said by") if word in text] == []
+    assert "Ann prefers tea." in bob("list").stdout
+    assert "read the file before you share it" in bob("export", str(file), "--anonymize", "--force").stderr
+    assert bob("import", str(file), "-a", "twin", "--trusted").stdout.startswith("Imported")
+
+
+@pytest.mark.parametrize("arguments", [["x.zip"], ["x.jsonl", "--about", "Ann"], ["--vault", "notes"]])
+def test_export_anonymized_needs_records_alone(bob: Run, arguments: list[str]) -> None:
+    assert "--anonymize" in bob("export", *arguments, "--anonymize", code=2).stderr

@@ -79,7 +79,7 @@ _TABLE: Final[dict[str, tuple[Any, ...]]] = {
     "home_missing": ("home", NOTE, "the folder does not exist yet"),
     "home_unusable": ("home", PROBLEM, "it is not a folder, or cannot be listed"),
     "settings_without_effect": ("home", WARNING, "the host's settings have a `session:` block, read from bundles only"),
-    "settings_earlier": ("home", NOTE, "the host's settings have an earlier name of a setting, until version 1.0"),
+    "settings_earlier": ("home", NOTE, "the host's settings have an earlier name of a setting"),
     "consent_unreadable": ("home", WARNING, "a file that limits memory has an error; memory is off, or stores nothing"),
     "name_unusable": ("home", NOTE, "a folder with memories has a name that no agent can have"),
     "home_open": ("home", WARNING, "others on this machine can put, rename or replace folders of agents"),
