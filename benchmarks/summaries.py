@@ -9,8 +9,6 @@ sentences drawn at random, and of the first ones (lead). The columns:
 - `characters`: of the summary as a share of those of the turns.
 - `kept`: share of the pairs of a question and a turn that its makers name as evidence of which the turn has a sentence
   in the summary, with a 95 % interval (Wilson).
-- `survive`: those of them whose sentences also hold every word (Snowball stem, no stop words) of the expected answer
-  that the turn holds.
 
 LoCoMo is not part of the project (see `benchmarks.retrieval`).
 """
@@ -28,12 +26,11 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.summaries import WINDOW_SHARE, SummaryTurn, as_lines, choose_quotes
 from agent_memory.language.sentences import find_sentences
-from agent_memory.language.words import index_terms
 from benchmarks.harness import build_parser, get_wilson_interval, print_report
 from benchmarks.retrieval.data import QuestionGroup, load_locomo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 _EVIDENCE: Final = re.compile(r"D\d+:\d+")
@@ -42,11 +39,11 @@ _ADVERSARIAL: Final = 5
 
 @dataclass
 class SummarizedTalk:
-    """Conversation with its turns, questions, speakers, and the answers expected of turns."""
+    """Conversation with its turns, speakers, and the turns that are named as evidence."""
 
     group: QuestionGroup
     speakers: Mapping[str, str]
-    answers: list[tuple[str, str]] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)
 
 
 Kept = list[tuple[str, str]]
@@ -80,7 +77,7 @@ def _locomo(path: Path) -> list[SummarizedTalk]:
         for question in data["qa"]:
             gold = [key for text in question["evidence"] for key in _EVIDENCE.findall(text)]
             if question["category"] != _ADVERSARIAL:
-                talk.answers += [(key, str(question["answer"])) for key in gold if key in speakers]
+                talk.evidence += [key for key in gold if key in speakers]
         talks.append(talk)
     return talks
 
@@ -94,10 +91,10 @@ def _windows(talk: SummarizedTalk, turns: int) -> Iterator[list[SummaryTurn]]:
 def _measured(
     talks: Sequence[SummarizedTalk], way: Callable[[Sequence[SummaryTurn], int], Kept], turns: int
 ) -> dict[str, float]:
-    pairs = kept = survive = chars = whole = windows = 0
+    pairs = kept = chars = whole = windows = 0
     spent = 0.0
     for talk in talks:
-        held: dict[str, list[str]] = {}
+        held: set[str] = set()
         for passages in _windows(talk, turns):
             own = sum(len(passage.text) for passage in passages)
             began = time.process_time()
@@ -105,15 +102,11 @@ def _measured(
             spent += time.process_time() - began
             whole, windows = whole + own, windows + 1
             chars += sum(len(text) + 1 for text, _ in said)
-            for text, key in said:
-                held.setdefault(key, []).append(text)
-        texts = {item.key: item.text for item in talk.group.items}
-        for key, answer in talk.answers:
-            wanted = _terms([answer]) & _terms([texts[key]])
-            pairs, kept = pairs + 1, kept + (key in held)
-            survive += key in held and wanted <= _terms(held[key])
+            held |= {key for _, key in said}
+        pairs += len(talk.evidence)
+        kept += sum(key in held for key in talk.evidence)
     low, high = get_wilson_interval(kept, pairs)
-    share = {"characters": chars / whole, "kept": kept / pairs, "low": low, "high": high, "survive": survive / pairs}
+    share = {"characters": chars / whole, "kept": kept / pairs, "low": low, "high": high}
     return {**share, "ms": 1000 * spent / windows, "windows": windows, "pairs": pairs}
 
 
@@ -146,10 +139,6 @@ def _random(drawn: random.Random, passages: Sequence[SummaryTurn], most: int) ->
             kept.append(number)
             left -= len(every[number][0])
     return [every[at] for at in sorted(kept)]
-
-
-def _terms(texts: Iterable[str]) -> set[str]:
-    return set(index_terms(" ".join(texts)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure matching of records on four labelled sets.
 
-    python -m benchmarks.deduplication --data DIR [--split valid] [--embedder none] [--json]
+    python -m benchmarks.deduplication --data DIR [--embedder none] [--json]
 
 DIR holds `Structured/` and `Textual/` of Ditto's `data/er_magellan`. The second record of each pair is known, the first
 is looked up. The rules have one set of constants, chosen by hand with the training parts in sight; nothing is fitted,
@@ -9,15 +9,13 @@ and none is changed from set to set. F1 counts merges and suggestions; what is m
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.knowledge.entities.matching import Matcher, normal_form
-from agent_memory.knowledge.entities.matching.normal_forms import likeness
 from benchmarks.deduplication.data import SETS, load
-from benchmarks.harness import build_parser, get_percentile, get_wilson_interval, print_report, resample
+from benchmarks.harness import build_parser, get_percentile, print_report, resample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.deduplication.data import LabelledSet
 
 _RESAMPLES: Final = 1_000
-_LEVENSHTEIN, _COSINE = 0.85, 0.80
+_COSINE: Final = 0.80
 
 
 class MatchCounts(NamedTuple):
@@ -76,14 +74,10 @@ def ways(labelled: LabelledSet, embedder: Embedder | None) -> dict[str, list[boo
     matches = [matcher.match(labelled.ours[pair.ours], str(pair.theirs)) for pair in labelled.pairs]
     forms = [[normal_form(each.name) for each in side] for side in (labelled.ours, labelled.theirs)]
     named = [(forms[0][pair.ours], forms[1][pair.theirs]) for pair in labelled.pairs]
-    share = sum(pair.is_one for pair in labelled.pairs) / len(labelled.pairs)
-    chance = random.Random(0)
     said = {
         "rules": [match is not None for match in matches],
         "merged": [match is not None and match.decision == "merge" for match in matches],
         "exact": [one == other for one, other in named],
-        f"Levenshtein ≥ {_LEVENSHTEIN:.2f}": [likeness(one, other) >= _LEVENSHTEIN for one, other in named],
-        "random": [chance.random() < share for _ in named],
     }
     if embedder is not None:
         ours, theirs = (
@@ -94,53 +88,26 @@ def ways(labelled: LabelledSet, embedder: Embedder | None) -> dict[str, list[boo
     return said
 
 
-def among_all(labelled: LabelledSet) -> dict[str, float]:
-    """Return how often the right record is compared and found among all."""
-    matcher = Matcher((str(number), their) for number, their in enumerate(labelled.theirs))
-    partners: dict[int, set[str]] = {}
-    for pair in labelled.pairs:
-        if pair.is_one:
-            partners.setdefault(pair.ours, set()).add(str(pair.theirs))
-    compared = found = 0
-    for ours, theirs in partners.items():
-        described = labelled.ours[ours]
-        compared += bool(theirs & set(matcher.candidates(described)))
-        best = matcher.find(described)
-        found += best is not None and best.id in theirs
-    return {"looked up": len(partners), "compared": compared / len(partners), "found": found / len(partners)}
-
-
-def measure(folder: Path, split: str, embedder: Embedder | None) -> dict[str, object]:
+def measure(folder: Path, embedder: Embedder | None) -> dict[str, object]:
     """Measure all sets, and the merges of all of them together."""
     report: dict[str, object] = {}
-    pooled: dict[str, list[MatchCounts]] = {}
     for name in SETS:
-        labelled = load(folder, name, split)
-        rows: dict[str, object] = {"pairs": len(labelled.pairs), **among_all(labelled)}
+        labelled = load(folder, name, "valid")
+        rows: dict[str, object] = {"pairs": len(labelled.pairs)}
         for way, said in ways(labelled, embedder).items():
             count = counted(said, labelled)
-            pooled.setdefault(way, []).append(count)
             rows[way] = {
                 "said": count.said, "right": count.right, "there": count.there, "precision": count.precision,
                 "recall": count.recall, "F1": count.f1, "F1 between": f1_between(said, labelled),
             }  # fmt: skip
         report[name] = rows
-    together = {}
-    for way, counts in pooled.items():
-        said_to_be, right = sum(count.said for count in counts), sum(count.right for count in counts)
-        together[way] = {
-            "said": said_to_be,
-            "right": right,
-            "precision between": get_wilson_interval(right, said_to_be),
-        }
-    return {**report, "together": together}
+    return report
 
 
 def main() -> None:
     """Measure and print."""
     parser = build_parser("deduplication", __doc__, "--embedder", "--json")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="er_magellan of Ditto")
-    parser.add_argument("--split", default="valid", choices=("train", "valid"), help="which part is measured")
     args = parser.parse_args()
-    report = measure(args.data, args.split, LocalEmbedder() if args.embedder == "local" else None)
+    report = measure(args.data, LocalEmbedder() if args.embedder == "local" else None)
     print_report(report, as_json=args.json)

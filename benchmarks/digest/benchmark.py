@@ -1,20 +1,19 @@
 """Measure how a digest stores right and wrong statements.
 
-    python -m benchmarks.digest FOLDER [--right 0.8]
+    python -m benchmarks.digest FOLDER
 
 FOLDER has clones of the repositories that `benchmarks/digest/digest.txt` names (`encode/httpx`, modules of `microsoft`
 and `anokye-labs`); they are not part of the project. The statements are true and written by hand, mostly in words of
 their quotes. A wrong one is made of each by every rule below that applies. All go through the background digest.
 
 Wrong statements that were stored in their own words come first, by kind. Then right ones: in their own words, in the
-words of the document, and refused. Then a model of which so many are right.
+words of the document, and refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -132,12 +131,10 @@ def main() -> int:
     """Print in which words wrong and right statements are stored."""
     parser = build_parser("digest", __doc__)
     parser.add_argument("folder", type=Path, help="folder with clones of the repositories")
-    parser.add_argument("--right", type=float, default=0.8, help="share of right statements of the scripted model")
-    options = parser.parse_args()
-    return asyncio.run(_measure(options.folder, options.right))
+    return asyncio.run(_measure(parser.parse_args().folder))
 
 
-async def _measure(folder: Path, right: float) -> int:
+async def _measure(folder: Path) -> int:
     statements = read_statements(DATA)
     total = wrong_count = 0
     for kind, change in KINDS.items():
@@ -150,9 +147,6 @@ async def _measure(folder: Path, right: float) -> int:
             print(f"    {text}")
     print(f"all wrong          {wrong_count} of {total} stored in their own words")
     print(f"right              {describe(await digest(folder, statements), len(statements))}")
-    mixed, wrong_texts = mix(statements, right)
-    result = await digest(folder, mixed)
-    print(f"model, {right:.0%} right   {describe(result, len(mixed))}; {len(result.texts & wrong_texts)} wrong")
     return 0
 
 
@@ -171,19 +165,6 @@ def read_statements(path: Path) -> list[TrueStatement]:
         elif " || " in line:
             statements.append(TrueStatement(document, *line.split(" || ")))
     return statements
-
-
-def mix(statements: Sequence[TrueStatement], right: float) -> tuple[list[TrueStatement], set[str]]:
-    """Return mixed statements, and the texts of the wrong ones."""
-    chance, kinds = random.Random(17), list(KINDS.values())
-    mixed, wrong = list[TrueStatement](), set[str]()
-    for statement in statements:
-        new = statement.text
-        if chance.random() >= right:
-            new = next(text for kind in chance.sample(kinds, len(kinds)) if (text := kind(statement)) != statement.text)
-            wrong.add(new)
-        mixed.append(statement._replace(text=new))
-    return mixed, wrong
 
 
 class DigestResult(NamedTuple):

@@ -1,6 +1,6 @@
 """Measure how well names in conversations are found, with precision first.
 
-    python -m benchmarks.entities [--realtalk DIR] [--locomo FILE] [--resamples 1000] [--json]
+    python -m benchmarks.entities [--realtalk DIR] [--locomo FILE] [--json]
 
 DIR has the chats of `danny911kr/REALTALK` (`data/Chat_*.json`), FILE conversations of LoCoMo (`locomo10.json`, or a
 part of it). They are not part of this repository. `benchmarks/entities/names-in-talk.jsonl` says where names are in 700
@@ -147,7 +147,7 @@ def add_intervals(turns: Sequence[LabelledTurn], resamples: int) -> dict[str, An
     return row
 
 
-def report(name: str, talks: dict[str, list[Turn]], resamples: int) -> dict[str, Any]:
+def report(name: str, talks: dict[str, list[Turn]], resamples: int = 1_000) -> dict[str, Any]:
     """Return the rows of a set and CPU time per turn."""
     begun = time.process_time()
     parts = label_turns(name, talks, find_as_ingested)
@@ -173,11 +173,10 @@ def main() -> int:
     """Measure, print; return the exit status."""
     parser = build_parser("entities", __doc__, "--locomo", "--json")
     parser.add_argument("--realtalk", type=Path, default=None)
-    parser.add_argument("--resamples", type=int, default=1000)
     options = parser.parse_args()
     talks = {"REALTALK": options.realtalk and load_realtalk(options.realtalk)}
     talks["LoCoMo"] = options.locomo and load_locomo(options.locomo)
-    reports = {name: report(name, talks[name], options.resamples) for name in SETS if talks[name]}
+    reports = {name: report(name, talks[name]) for name in SETS if talks[name]}
     print_report(reports, as_json=options.json)
     measured = [rows["rows"]["names"] for rows in reports.values()]
     return int(any(row[rate] < least for row in measured for rate, least in WANTED.items()))

@@ -48,16 +48,12 @@ class GradedAnswer:
         kind: Source of a question without an answer, else "answerable".
         match: Grade of the answer.
         hits: Grade of each result, and True if it is right.
-        cosine: Largest cosine of the results, -1..1.
-        share: Largest share of the question's words in a result, 0..1.
     """
 
     set_name: str
     kind: str
     match: str
     hits: tuple[tuple[str, bool], ...]
-    cosine: float
-    share: float
 
 
 def main() -> int:
@@ -124,9 +120,7 @@ def _rename(text: str, old_names: Iterable[str], new_names: Iterable[str]) -> st
 def _grade(name: str, kind: str, answer: Any, gold: set[str]) -> GradedAnswer:
     ranking = answer.ranking
     hits = tuple((hit.match, hit.id in gold) for hit in ranking.hits)
-    cosine = max((hit.parts.get("cosine", 0.0) for hit in ranking.hits), default=0.0)
-    share = max((hit.parts.get("share", 0.0) for hit in ranking.hits), default=0.0)
-    return GradedAnswer(name, kind, ranking.match, hits, cosine, share)
+    return GradedAnswer(name, kind, ranking.match, hits)
 
 
 def build_report(answers: Iterable[GradedAnswer]) -> dict[str, dict[str, dict[str, float]]]:

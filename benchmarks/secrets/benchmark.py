@@ -1,6 +1,6 @@
 """Measure leaked secrets, touched statements and CPU time of the redactor.
 
-    .venv/bin/python -m benchmarks.secrets [--data FILE] [--seed N ...] [--each N] [--show GROUP] [--output FILE]
+    .venv/bin/python -m benchmarks.secrets [--data FILE] [--seed N ...] [--output FILE]
 
 Every run makes its own secrets. The rules were tuned on the kinds in `first`; `later`, `last`, `newest`, `fresh` and
 `unmet` were each written after tuning on those before; nothing was tuned on `apart`. docs/benchmarks.md has what each
@@ -12,7 +12,6 @@ optionally "group" and "label". Prints Markdown tables; `--output` writes everyt
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -34,19 +33,12 @@ OURS: Final = "agent-memory"
 _REDACTOR: Final = SecretRedactor()
 SEEDS: Final = (101, 102, 103)
 """Not those the rules were tuned on (1 to 9)."""
+_EACH: Final = 3
+"""Secrets of each kind and seed."""
 _PROSE: Final = (
     "We decided to keep the ledger in PostgreSQL 16 because the reporting team in Lisbon needs window functions, and "
     "the password policy stays with the platform group. "
 )
-_BOMBS: Final = {
-    "BEGIN": "-----BEGIN RSA PRIVATE" + " KEY-----\n",
-    "END": "-----END RSA PRIVATE" + " KEY-----\n",
-    "password is": "password is ",
-    "digits": "1234 ",
-    "base64": "aGVsbG8gd29ybGQgb2YgYnl0ZXM",
-    "percent": "%70%61",
-    "quotes": 'password="',
-}
 
 
 class LabelledText(NamedTuple):
@@ -62,16 +54,10 @@ def main() -> None:
     parser = build_parser("secrets", __doc__)
     parser.add_argument("--seed", type=int, nargs="*", default=SEEDS)
     parser.add_argument("--data", type=Path, help="JSON lines to measure with instead")
-    parser.add_argument("--each", type=int, default=3, help="secrets of each kind and seed")
-    parser.add_argument("--show", metavar="GROUP", help="print what is left of a group, of 'all', or what of 'clean'")
-    parser.add_argument("--kinds", choices=SETS, default="all", help="for --show")
     parser.add_argument("--without-rivals", action="store_true")
     parser.add_argument("--output", type=Path)
     chosen = parser.parse_args()
     lots, clean = _read(chosen.data) if chosen.data else _made(chosen)
-    if chosen.show:
-        _show(_ours, chosen.show, lots["data" if chosen.data else chosen.kinds], clean)
-        return
     methods: dict[str, Redact] = {OURS: _ours} | ({} if chosen.without_rivals else PEERS)
     report: dict[str, Any] = {name: measured(redact, lots, clean) for name, redact in methods.items()}
     report["cpu"] = _cost(_ours)
@@ -101,7 +87,7 @@ def _made(chosen: argparse.Namespace) -> tuple[dict[str, list[LabelledText]], li
         name: [
             LabelledText(kind.group, kind.name, secret)
             for seed in chosen.seed
-            for kind, secret in plant(kinds, seed, chosen.each)
+            for kind, secret in plant(kinds, seed, _EACH)
         ]
         for name, kinds in SETS.items()
     }
@@ -180,30 +166,15 @@ def _table(rows: list[list[str]]) -> str:
 
 
 def _cost(redact: Redact) -> dict[str, float]:
-    """Return the least CPU milliseconds for prose and repeated parts."""
-    texts = {
-        f"prose, {size:,} characters": (_PROSE * (size // len(_PROSE) + 1))[:size] for size in (120, 1_000, 10_000)
-    }
-    texts |= {f"{name} repeated, 40,000": (part * (40_000 // len(part) + 1))[:40_000] for name, part in _BOMBS.items()}
-    return {name: _milliseconds(redact, text) for name, text in texts.items()}
+    """Return the least CPU milliseconds for prose."""
+    texts = {size: (_PROSE * (size // len(_PROSE) + 1))[:size] for size in (120, 1_000, 10_000)}
+    return {f"prose, {size:,} characters": _milliseconds(redact, text) for size, text in texts.items()}
 
 
 def _milliseconds(redact: Redact, text: str) -> float:
     best = float("inf")
-    for _ in range(20 if len(text) < 20_000 else 3):
+    for _ in range(20):
         started = time.process_time()
         redact(text)
         best = min(best, time.process_time() - started)
     return round(best * 1000, 3)
-
-
-def _show(redact: Redact, group: str, lot: list[LabelledText], clean: list[tuple[str, str]]) -> None:
-    if group == "clean":
-        lines = [f"{name}: {redact(text)[:300]!r}" for name, text in clean if redact(text) != text]
-    else:
-        lines = [
-            f"{line.group}, {line.label}: {line.secret.text[:200]!r} -> {redact(line.secret.text)[:200]!r}"
-            for line in lot
-            if group in {line.group, "all"} and leaks(redact, line.secret)
-        ]
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
