@@ -157,7 +157,8 @@ _PUNCTUATION: Final = ".,;:!?()'\""
 class LiteralIndex:
     """Finds the literals of a text.
 
-    Threads may share it: each replaces what it remembers as a whole.
+    Some hundred literals take longer to search for than all else. Texts repeat their words, so the literals of a word
+    are remembered. Threads may share an index: each replaces what it remembers as a whole.
     """
 
     def __init__(self) -> None:

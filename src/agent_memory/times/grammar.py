@@ -1,7 +1,21 @@
-"""Tokens of a text, and rules over the order of their kinds.
+"""Words of time by language, tokens of texts, and rules over them.
 
 Each kind of token is one character, so that a rule is a short regular expression over a string of such characters.
 Patterns have no unbounded repetition, and at each token the longest rule wins: time is linear in the number of tokens.
+
+`language/patterns/<language>.txt` has the words. Each line is a kind, then words by value; a value without "=" is 0. A
+language needs no other file for dates. Kinds whose words are not their own name:
+
+- NAME_MONTH and VERB_MONTH are words with another meaning, read as months only in a context of time. LOW_MONTH is such
+  a word in lower case. SHORT_WEEKDAY is an abbreviation, read only next to "on" or a date.
+- OFFSET counts units from now: 1 is the next one. COMING_OFFSET counts days of the week from today.
+- DAY_NAME counts days from now. NUM, TENS and NTH are numbers in words. VAGUE is an unsure number.
+- AGO_BEFORE is "ago" in front of the number. PART_OF_DAY and PART_OF_YEAR name parts.
+- Words of EVERY, MEASURE and LABEL show that the words next to them name another thing than a date.
+- FREQUENT are words by which the language is detected, CLAUSE words that begin a clause.
+- AHEAD and PAST are regular expressions for verbs of future and past: verbs of closed classes, infinitives, frequent
+  irregular pasts, and endings of regular pasts.
+- DAY_FIRST says that 3/4 is in April.
 """
 
 from __future__ import annotations

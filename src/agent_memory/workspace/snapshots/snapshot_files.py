@@ -334,7 +334,14 @@ Held = Dump | tuple[str, str]
 
 
 class DumpStore:
-    """Copies of the database for snapshots; none with PostgreSQL."""
+    """Copies of the database for snapshots; none with PostgreSQL.
+
+    A copy by pages restarts whenever another process writes, and a copy of the file is damaged. So a copy is read in
+    one transaction that began while nothing was written (https://sqlite.org/backup.html; both measured).
+
+    A snapshot names its copy from the beginning. The hash is added when the copy is written, so a name without a hash
+    means that the copy is missing. One process writes copies at a time, and the next one writes what a dead one left.
+    """
 
     def __init__(self, core: WorkspaceCore) -> None:
         self._core = core

@@ -17,7 +17,7 @@ from agent_memory.care.archive import Archive
 from agent_memory.care.backups.backup_reader import verify_backup
 from agent_memory.care.backups.backup_writer import create_backup
 from agent_memory.care.backups.restoration import restore_backup
-from agent_memory.care.privacy.erasure import ErasureResult, TextHider, erase_beside
+from agent_memory.care.privacy.erasure import ErasureResult, TextHider, erase_other_files
 from agent_memory.care.privacy.purge import Purging
 from agent_memory.care.privacy.text_search import search
 from agent_memory.errors import UnknownIdError, UnsupportedError
@@ -307,7 +307,7 @@ def test_searching_leaves_the_locks_of_this_process_alone(tmp_path: Path) -> Non
         own.execute("BEGIN IMMEDIATE")
         own.execute("INSERT INTO vectors VALUES (x'00')")
         assert search(AgentFolder(tmp_path), [SECRET]) == []
-        erase_beside(AgentFolder(tmp_path), TextHider([SECRET], ()), ErasureResult())
+        erase_other_files(AgentFolder(tmp_path), TextHider([SECRET], ()), ErasureResult())
         tried = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
         other = subprocess.run([sys.executable, "-c", tried, str(path)], capture_output=True, text=True, check=False)
         assert "database is locked" in other.stderr

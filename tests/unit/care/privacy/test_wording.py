@@ -9,7 +9,7 @@ import unicodedata
 import zipfile
 from typing import TYPE_CHECKING
 
-from agent_memory.care.privacy.erasure import ErasureResult, TextHider, erase_beside
+from agent_memory.care.privacy.erasure import ErasureResult, TextHider, erase_other_files
 from agent_memory.care.privacy.text_search import TextMatcher, search
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal.purged_spans import BAR
@@ -87,7 +87,7 @@ def test_packed_files_are_searched_and_left_as_they_are(tmp_path: Path) -> None:
     binary = tmp_path / "core"
     binary.write_bytes(bytes(range(256)) + TEXT.encode() + b"\xff\xfe\x00")
     before = packed.read_bytes()
-    erase_beside(AgentFolder(tmp_path), TextHider([TEXT], ()), ErasureResult())
+    erase_other_files(AgentFolder(tmp_path), TextHider([TEXT], ()), ErasureResult())
     assert packed.read_bytes() == before
     assert [(each.path.name, each.member) for each in search(AgentFolder(tmp_path), [TEXT])] == [
         ("memories.bak.gz", None),
@@ -101,7 +101,7 @@ def test_a_line_that_was_kept_aside_packed_goes(tmp_path: Path) -> None:
     packed = base64.b64encode(TEXT.encode() + b"\xff").decode()
     rejected.write_text(f'--- {{"reason": "torn", "line_base64": "{packed}"}}\n--- {{"reason": "kept"}}\n', "utf-8")
     assert [each.count for each in search(AgentFolder(tmp_path), [TEXT])] == [1]
-    erase_beside(AgentFolder(tmp_path), TextHider([TEXT], ()), ErasureResult())
+    erase_other_files(AgentFolder(tmp_path), TextHider([TEXT], ()), ErasureResult())
     assert rejected.read_text("utf-8") == '--- {"reason": "kept"}\n'
 
 
