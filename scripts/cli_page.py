@@ -102,7 +102,7 @@ def list_earlier_names() -> str:
     return (
         f"These commands work until version {LAST_VERSION}; a notice names the present one.\n\n"
         f"`{'`, `'.join(COMMANDS)}`, `overview`.\n\n"
-        f"- With `--json`, these keys keep one value: {keys}.\n{renamed}{ended}"
+        f"- With `--json`, these keys have a constant value, for older programs: {keys}.\n{renamed}{ended}"
     )
 
 

@@ -47,7 +47,7 @@ async def export(
         str | None, typer.Option("--about", metavar="NAME", help="To a .zip: all that is stored about a person's name.")
     ] = None,
     anonymize: Annotated[
-        bool, typer.Option("--anonymize", help="Replace known names, addresses and numbers of people.")
+        bool, typer.Option("--anonymize", help="Replace known names, addresses and phone numbers.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
