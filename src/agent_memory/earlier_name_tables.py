@@ -1,6 +1,6 @@
 """Names of earlier versions with the present ones, until version 1.0.
 
-The command line, settings, services, imports and `docs/earlier-names.md` read these tables.
+The command line, settings, services, imports and `docs/reference/cli.md` use these tables.
 """
 
 from __future__ import annotations

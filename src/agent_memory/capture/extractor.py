@@ -1,9 +1,10 @@
-"""Extraction of observations from one message.
+"""Observations of one message, and their selection in turn and session.
 
 Pure: no clock, no file except the rule data, nothing stored.
 
-Message → own words (`foreign`) → sentences → verdicts (`judging`) → captures: a sentence that a rule holds on, with the
-plain sentences around it that make it understandable → secrets out → observations.
+Message → own words (`typed_text`) → sentences → `verdicts` → captures: a sentence that a rule fits, with the plain
+sentences around it that make it understandable → redaction → observations. `TurnBuffer` then drops what the model
+stored by tool, and `CaptureLedger` what the session captured before.
 """
 
 from __future__ import annotations
@@ -487,7 +488,7 @@ class CaptureLedger:
         self._seen = [seen for seen in self._seen if not any(seen is observation for observation in observations)]
 
     def count(self, captured: int, skipped: dict[str, int]) -> None:
-        """Add what became of a batch."""
+        """Add the counts of a batch."""
         self.captured += captured
         self.skipped.update(skipped)
 

@@ -1,4 +1,4 @@
-"""Accounts: archives for people of what an agent holds."""
+"""Accounts: zip files for people with all that an agent holds."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 A memory is archived in two steps: it is stored whole in the archive and synced, then it is moved out of
 `memories.yaml`. It is restored in the opposite order, so it is in one of both files at any moment. After a crash it may
-be in both: then it counts as live, and the next change of the archive deletes it there. Changes of an archive wait for
-each other. After a crash it may also be in the archive and forgotten, and its text may be stored and forgotten again:
-what was forgotten after it was archived is in no archive any more.
+be in both: then it counts as live, and the next change of the archive deletes it there. After a crash it may also be
+archived and forgotten: the archive never returns a memory that was forgotten after it was archived. Changes of an
+archive wait for each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commands about what an agent is given: ingest and resources."""
+"""`agent-memory ingest` and `knowledge resources`: documents and conversations."""
 
 import asyncio
 import re

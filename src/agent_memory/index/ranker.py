@@ -1,8 +1,8 @@
 """Steps of one search: find candidates, gather evidence, fuse, order, explain.
 
-Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is applied here, to raw scores. A match grade
-is read from raw evidence: shared words and identifiers, the rarity of words in the memory, and the cosine. It does not
-depend on the other hits, so that hits of different answers can be compared.
+Reads the index, changes nothing. `fusion` has the arithmetic; the floor is applied here, to raw scores. A match grade
+is computed from raw evidence: shared words and identifiers, the rarity of words in the memory, and the cosine. It
+does not depend on the other hits, so that hits of different answers can be compared.
 """
 
 from __future__ import annotations
@@ -119,11 +119,10 @@ def rank(search: SearchContext) -> Ranking:
 def _place_instructions(
     search: SearchContext, scored: list[_Key], evidence: Mapping[str, RankEvidence], nearest: Sequence[str]
 ) -> list[_Key]:
-    """Move up to three standing instructions up to their places.
+    """Move up to three standing instructions to `INSTRUCTION_PLACES`.
 
-    "Book me a table" and "She is vegetarian" share no word, so that by words and meaning together any note on tables
-    is first. Instructions compete by cosine alone, if they are among the nearest of all. A strong match never leaves
-    its place or the first ten for one.
+    "Book me a table" and "She is vegetarian" share no word, so any note on tables scores higher. Instructions among
+    the nearest documents therefore compete by cosine alone. A strong match keeps its place, and stays in the first ten.
     """
     documents = [search.corpus.parts[record_id].document for record_id in nearest]
     waiting = [document.id for document in documents if document.trust != "low" and _is_instruction(document)]
@@ -150,9 +149,9 @@ def _is_instruction(document: Document) -> bool:
 
 
 def _is_as_near(search: SearchContext, instruction: RankEvidence, holder: RankEvidence) -> bool:
-    """Return True if the holder of a place is hardly nearer than an instruction.
+    """Return True if an instruction is about as near as a hit.
 
-    A hit of the time that the question names is always nearer.
+    It is not if only the hit is of the time that the question names.
     """
     if instruction.cosine is None or holder.cosine is None:
         return False
@@ -163,7 +162,7 @@ def _is_as_near(search: SearchContext, instruction: RankEvidence, holder: RankEv
 def rank_recent(search: SearchContext) -> Ranking:
     """Answer a query without words with the latest documents.
 
-    A query that is not empty asks for what cannot be found.
+    Their match is `weak` if the query has a text, which has no searchable word then.
     """
     match: Match | None = "weak" if search.request.text.strip() else None
     now = search.request.now.timestamp()
@@ -190,8 +189,8 @@ def _latest(search: SearchContext, count: int) -> tuple[list[IndexedDocument], i
 def _pool(search: SearchContext, lists: CandidateLists) -> list[str]:
     """Return the candidates to read closely.
 
-    The best of each list and, in a talk, the neighbours of the very best. Notes of one session are not a talk: a note
-    next to the best one is not an answer by that. If most of a list are of low trust, as many others are read, too.
+    They are the best of each list and, in a talk, the neighbours of the very best. Without talk there are none: notes
+    of one session need not belong together. If most of a list are of low trust, as many others are read, too.
     """
     among_best = search.limits.with_neighbours
     by_words = lists.words[: search.size]
@@ -223,10 +222,7 @@ def _is_crowded(search: SearchContext, best: Sequence[str]) -> bool:
 
 
 def _find_in_period(search: SearchContext) -> list[str]:
-    """Return the candidates of a period that is asked about.
-
-    They may share no word with the question.
-    """
+    """Return the candidates of a period, also without a shared word."""
     lists, most = find(search), search.limits.in_period
     all_near = search.cosines is not None and search.corpus.parts.is_embedded  # by any cosine
     wants_latest = search.question.asks_for_period and not all_near
@@ -265,10 +261,10 @@ def _talk_evidence(
 
     Empty if no candidate is in a session.
 
-    Among documents of sessions one without counts as a session of its own, of full length. Otherwise one of the best
-    session outranks a fact that answers better: with the facts of `benchmarks.retrieval` in a tuning conversation,
-    frac@10 of questions about the facts is .848 without this and .946 with it, and .812 both times for questions about
-    the talk.
+    If some documents are in sessions, one without counts as a session of its own, of full length. Otherwise a turn of
+    the best session outranks a fact that answers better: with the facts of `benchmarks.retrieval` in a tuning
+    conversation, frac@10 of questions about the facts is .848 without this and .946 with it, and .812 both times for
+    questions about the talk.
     """
     entries = {record_id: corpus.parts[record_id] for record_id in pool}
     places = corpus.talks.places(entry.number for entry in entries.values())
@@ -303,7 +299,7 @@ def _talk_evidence(
 def _place(search: SearchContext, gathered: dict[str, RankEvidence]) -> None:
     """Set the place of each candidate in the time of the question.
 
-    A candidate that names its dates is within.
+    A candidate that names the dates of the question is within.
     """
     parts, question, now = search.corpus.parts, search.question, search.request.now.timestamp()
     numbers = {parts[record_id].number: record_id for record_id in gathered}

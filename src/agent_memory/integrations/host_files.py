@@ -205,8 +205,6 @@ def _load_yaml() -> Any:
     return yaml
 
 
-# -- host hooks -------------------------------------------------------------------------------------------------------
-
 _KEY: Final = "hooks"
 _PLUGINS: Final = "enabledPlugins"
 _OWN_COMMAND: Final = re.compile(r"(?:^|[/'\"\s])agent-memory['\"]? hook [a-z-]+")
@@ -383,8 +381,6 @@ def _has_plugin(text: str) -> bool:
         name.startswith("agent-memory@") and is_on for name, is_on in plugins.items()
     )
 
-
-# -- host connection --------------------------------------------------------------------------------------------------
 
 _BACKUP = ".before-agent-memory"
 _NO_HOOKS = "{} gets no hooks: what its model stores has low trust."

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-# -- shell words ------------------------------------------------------------------------------------------------------
 
 _TOKEN: Final = re.compile(
     r"""[ \t]*(?:
@@ -111,8 +110,6 @@ def list_operands(
             return None
     return operands
 
-
-# -- paths -------------------------------------------------------------------------------------------------------------
 
 _NULL: Final = "/dev/null"
 _SEPARATORS: Final = re.compile(r"[=:,@]")
@@ -217,8 +214,6 @@ def _is_ordinary(status: os.stat_result) -> bool:
     return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink == 1)
 
 
-# -- file and search tools ---------------------------------------------------------------------------------------------
-
 _TEXTS: Final = frozenset({"content", "new_string", "old_string"})
 """Arguments that are written, never read as a path."""
 _LEADS_OUT: Final = re.compile(r"\.\.|~|(^|[{,=:@])/|\{[^{}]*/")
@@ -269,8 +264,6 @@ def _iter_values(arguments: dict[str, Any], ignored: Collection[str]) -> Iterato
             yield from value if isinstance(value, list) else [value]
 
 
-# -- git ---------------------------------------------------------------------------------------------------------------
-
 _VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "add": ("Auv", ""), "blame": ("lsw", "L"), "branch": ("", ""), "commit": ("aqv", "m"), "diff": ("bpw", "U"),
     "log": ("pqs", "GSn"), "ls-files": ("cdmoz", ""), "mv": ("fv", ""), "restore": ("q", ""),
@@ -307,8 +300,6 @@ def _is_local_revision(text: str, paths: ProjectPaths, *, is_file: bool) -> bool
     revision = text.partition(":")[0]
     return _HEAD.fullmatch(revision) is not None or (is_file and (paths.folder / text).exists())
 
-
-# -- programs that read ------------------------------------------------------------------------------------------------
 
 _READERS: Final[Mapping[str, tuple[str, str]]] = {
     "awk": ("", "F"), "basename": ("", ""), "cat": ("AETbensv", ""), "chmod": ("Rv", ""), "cmp": ("bls", ""),
@@ -386,7 +377,6 @@ _OTHER_READERS: Final[Mapping[str, Callable[[list[ShellWord], ProjectPaths], boo
     "sqlite3": _shows_schema,
 }
 
-# -- programs that run what the project declares -----------------------------------------------------------------------
 
 _RUNNERS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(
@@ -474,8 +464,6 @@ def _has_plain_options(texts: list[str], paths: ProjectPaths) -> bool:
         and all(map(paths.is_word_inside, attached))
     )
 
-
-# -- commands ----------------------------------------------------------------------------------------------------------
 
 _MAX_COMMAND: Final = 20_000
 """Characters of a command; a longer one is not checked."""

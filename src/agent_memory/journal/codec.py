@@ -1,4 +1,4 @@
-"""Codecs of record fields in journal lines, plain or encrypted.
+"""Codecs of record fields in journal lines; errors for newer formats.
 
 A journal is given a codec; this module knows no cipher. Operation, kind, ID and number of a line stay readable, and so
 do the fields of deletions and accesses. A compaction needs no more.

@@ -1,4 +1,4 @@
-"""Formats that an import reads, and the one that a file has."""
+"""Formats that an import reads, and their detection."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Briefings: one short text for the beginning of a session.
 
-It has memories and turns about the first prompt, pinned memories, preferences, open tasks, late decisions and
-conflicting pairs. It is data in a fence, as the scratchpad is.
+It has memories and turns about the first prompt, pinned memories, preferences, open tasks, recent decisions and
+conflicting pairs. As data it is fenced, like the scratchpad.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _NEAREST: Final = 3
 With 100 preferences of PrefEval in a tuning conversation of LoCoMo, 200 prompts: .765 of the briefings have the
 preference of the prompt, .695 without this. Answers about the conversation stay: .506, .500."""
 _MIN_COSINE: Final = 0.3
-"""Least cosine of one that is first, on the scale of MiniLM."""
+"""Least cosine of an instruction that is first, on the scale of MiniLM."""
 _MAX_LINES: Final = 10
 """Records of one section."""
 _LINE_TOKENS: Final = 3
@@ -78,7 +78,7 @@ _NEAR: Final = 0.25
 """Least nearness of a memory whose conflict is about a prompt: its score is .7 of the best one's."""
 _MAX_PAIRS: Final = 3
 _MAX_LOOKED_AT: Final = 50
-"""Memories of a project that are looked through for findings."""
+"""Memories of a project that are searched for findings."""
 _MAX_CHARS: Final = 400
 """Characters of a memory in a briefing: half of a longer one may say the opposite."""
 
@@ -234,7 +234,7 @@ async def _list_standing(
 
 
 async def _find_near_instructions(storage: MemoryStorage, asked: str, caller: Caller) -> list[Memory]:
-    """Return up to three preferences and patterns, the nearest to a prompt first.
+    """Return up to three instructions, the nearest to a prompt first.
 
     By cosine alone, without shared words. Empty without a loaded model. Low trust is left out.
     """

@@ -1,6 +1,6 @@
 """Secrets known by their context: .pgpass, named values, login pairs, codes.
 
-Also lists of one-time codes after a word that names them, and numbers of persons. `patterns/contexts.yaml` has the
+Also lists of one-time codes after a word that names them, and personal numbers. `patterns/contexts.yaml` has the
 forms, with the keys of `providers.py`. Single words are in `keywords.py`, forms with check digits in `providers.py`.
 """
 
@@ -226,7 +226,7 @@ _MIN_DIGITS: Final = 5
 
 
 def find_numbers(text: str) -> Iterator[SecretFinding]:
-    """Yield listed codes and numbers of persons."""
+    """Yield listed codes and personal numbers."""
     if not _ADJACENT.search(text):
         return
     lowered = lower_letters(text)

@@ -1,4 +1,4 @@
-"""Installation of missing parts: packages of the extras, and commands.
+"""Commands that install missing parts, or upgrade or remove the program.
 
 A command is for the running environment, and names the packages of an extra. A name such as
 `amplifier-bundle-agent-memory[local]` would need a package index that has it, and inside Amplifier the installer is uv:

@@ -46,9 +46,6 @@ _STATES: Final[dict[str, frozenset[RecordState]]] = {
 _EDITED: Final = ("content", "category", "tags", "project", "pinned", "expires_at")
 
 
-# -- list -------------------------------------------------------------------------------------------------------------
-
-
 async def list_memories(page: PageSession, request: Request) -> PageView:
     """List or search memories, or list those after an earlier change."""
     service = await page.open()
@@ -137,9 +134,6 @@ def _count_facets(tally: RecordCounts) -> dict[str, dict[str, int]]:
     """Return categories, projects and trust levels with the number of memories."""
     counts = {"trust": tally.by_trust, **{name: tally.by_facet.get(name) for name in ("category", "project")}}
     return {name: dict(counter.most_common(_MAX_FACETS)) if counter else {} for name, counter in counts.items()}
-
-
-# -- one memory -------------------------------------------------------------------------------------------------------
 
 
 async def show_memory(page: PageSession, request: Request) -> PageView:
@@ -294,9 +288,6 @@ def _to_fields(changes: dict[str, str]) -> dict[str, Any]:
     return fields
 
 
-# -- forget -----------------------------------------------------------------------------------------------------------
-
-
 async def preview_forget(page: PageSession, request: Request) -> PageView:
     """Preview a deletion, with older versions and similar memories."""
     service = await page.open()
@@ -353,9 +344,6 @@ async def describe_forgotten(page: PageSession, outcome: ForgottenMany) -> PageN
     ]
     hints += [f"Kept: {memory.id} {_quote(memory)}" for memory in outcome.similar]
     return PageNotice(f"Forgot {what}.{until}", await page.find_undo([first.id]), tuple(hints))
-
-
-# -- undo -------------------------------------------------------------------------------------------------------------
 
 
 async def undo_changes(page: PageSession, form: PageForm) -> ActResult:

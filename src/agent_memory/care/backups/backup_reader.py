@@ -1,6 +1,7 @@
-"""Reader of backups from any source: reads only files of the manifest.
+"""Reader of backups, and their list and pruning.
 
-Nothing is unpacked by the names in the archive. Files are read block by block and held against their checksums.
+A backup may come from any source: only files of its manifest are read, and no name of the archive becomes a path.
+Files are read block by block and compared with their checksums.
 """
 
 from __future__ import annotations

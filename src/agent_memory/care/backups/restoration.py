@@ -1,4 +1,4 @@
-"""Restore a backup; the present state is backed up first.
+"""Backups restored, copied to a new agent, or rewritten in place.
 
 Everything is unpacked into a staging folder before the lock is taken. Within the lock the present state is backed up,
 and then all journals are replaced together (`files/exchange.py`). A process that dies before that has changed nothing;
@@ -150,12 +150,12 @@ def restore_backup(
         admission: Filter of restored content; by default without purged records of both agents.
 
     Raises:
-        ValidationError: As there.
+        ValidationError: As for `preview_restore`.
         BusyError: A process has been writing for too long; nothing was changed.
-        StorageError: As there; or it could not be written, and what was there still is.
+        StorageError: As for `preview_restore`; or writing failed, and the earlier state remains.
     """
     with opened_backup(path) as archive:
-        verified = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
+        verified = verify_open(archive, deep=False)  # lines are checked when they are unpacked
         if verified.problems:
             raise build_damaged_error(path, verified.problems)
         check_room(archive, root)

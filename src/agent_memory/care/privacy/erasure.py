@@ -100,7 +100,9 @@ def erase_texts(folder: AgentFolder, blob_names: Collection[str], hiding: TextHi
                     hiding.renamed[name] = new
 
 
-def erase_beside(folder: AgentFolder, hiding: TextHider, done: ErasureResult, spared: Collection[str] = ()) -> None:
+def erase_other_files(
+    folder: AgentFolder, hiding: TextHider, done: ErasureResult, spared: Collection[str] = ()
+) -> None:
     """Hide words in all files next to the journals.
 
     Packed files of a person stay as they are; the search reports them.

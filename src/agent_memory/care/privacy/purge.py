@@ -241,7 +241,7 @@ class Purging:
         await self._service.settle()
         has_no_vectors = self._service.settings.embedder == "none"
         await asyncio.to_thread(erasure.erase_derived, self._folder, done, vectors=has_no_vectors)
-        await asyncio.to_thread(erasure.erase_beside, self._folder, self._hiding(purge, purged_texts), done)
+        await asyncio.to_thread(erasure.erase_other_files, self._folder, self._hiding(purge, purged_texts), done)
         await asyncio.to_thread(erasure.note_links, self._folder, done)
         receipt = await asyncio.to_thread(self._receipt, purge, purged_texts, done)
         await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
@@ -267,7 +267,7 @@ class Purging:
         if self._folder.blobs.is_dir():
             erasure.erase_texts(self._folder, PurgeSurvey(self._folder).long_texts(), hiding, done)
         # It is rendered from the journals later: the next session would take erased words for an edit of a person.
-        erasure.erase_beside(self._folder, hiding, done, {SCRATCHPAD})
+        erasure.erase_other_files(self._folder, hiding, done, {SCRATCHPAD})
         erasure.erase_journals(self._folder, purge.ids, hide, done)
 
     def _hiding(self, purge: Purge, texts: Iterable[str]) -> erasure.TextHider:

@@ -192,8 +192,6 @@ class SuggestionBuilder:
         in_use = rule != RETENTION and any(map(self._is_in_use, chain))
         return in_use or any(map(self._is_kept, chain))
 
-    # -- by what ------------------------------------------------------------------------------------------------------
-
     def _find_expired(self) -> Iterator[TidySuggestion]:
         for head in self._heads:
             if head.expires_at is not None and head.is_expired(self._now) and not head.pinned:
@@ -263,13 +261,9 @@ class SuggestionBuilder:
                 why = f"in the archive for {counted(days, 'day')}, not used for {unused}"
                 yield TidySuggestion("delete", head, why, "old", importance, tuple(chains.of(head)[1:]))
 
-    # -- of one -------------------------------------------------------------------------------------------------------
-
     def _suggest(self, head: Memory, action: str, rule: str, why: str, into: Memory | None = None) -> TidySuggestion:
         older = tuple(self._chains.of(head)[1:])
         return TidySuggestion(action, head, why, rule, self._importance(head, self._now), older, into)  # type: ignore[arg-type]
-
-    # -- what speaks for a memory ------------------------------------------------------------------------------------
 
     def _is_kept(self, memory: Memory) -> bool:
         """Return True if a memory stays, whatever its age."""

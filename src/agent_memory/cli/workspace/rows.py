@@ -103,9 +103,6 @@ def claim_in(text: str, where: str) -> Claim:
         ) from None
 
 
-# -- row input --------------------------------------------------------------------------------------------------------
-
-
 @command(WorkspaceOptions)
 async def save(
     place: CommandContext,
@@ -198,8 +195,6 @@ def _read_text(path: str) -> str:
             recovery="Pass a file with the output of `agent-memory workspace claim --json`.",
         ) from None
 
-
-# -- rows -------------------------------------------------------------------------------------------------------------
 
 _Table = Annotated[str, typer.Argument(metavar="TABLE", help="Which.")]
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

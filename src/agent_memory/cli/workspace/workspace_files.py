@@ -1,4 +1,4 @@
-"""Workspaces as a whole: check, init, export, import, snapshots and ways back."""
+"""Whole workspaces: check, init, export, import, snapshots, restore, resume."""
 
 from __future__ import annotations
 

@@ -96,9 +96,6 @@ class AgentActivation:
     known: tuple[str, ...] = ()
 
 
-# -- agent ------------------------------------------------------------------------------------------------------------
-
-
 def find_agent_name(coordinator: Any, setting: str | None) -> str | None:
     """Return the agent that a session is configured with, or None.
 
@@ -171,9 +168,6 @@ def withdraw_assistant(coordinator: Any) -> None:
         del agents[name]
 
 
-# -- group and project ------------------------------------------------------------------------------------------------
-
-
 class SessionGroup:
     """Group of a root session's conversation, `tenant:session`, for hosts with many users.
 
@@ -231,9 +225,6 @@ def _get_section(config: Any, *path: str) -> dict[str, Any]:
     for key in path:
         config = config.get(key) if isinstance(config, dict) else None
     return config if isinstance(config, dict) else {}
-
-
-# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 def build_off_error(identity: SessionIdentity) -> IdentityError:

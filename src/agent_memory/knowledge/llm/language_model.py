@@ -1,4 +1,4 @@
-"""Language models of a program or host, asked within a budget.
+"""Language models of a program or host, their budget and use.
 
 Texts go in as fenced data. An answer is JSON that is read leniently and checked. Without an answer the results of the
 rules remain.

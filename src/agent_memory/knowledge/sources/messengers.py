@@ -271,9 +271,6 @@ def _build_talk(
     return FileConversation(repair_text(title), f"{form}:{chat_id}:{first_id}", turns, said_at, form)
 
 
-# -- Slack ------------------------------------------------------------------------------------------------------------
-
-
 def read_slack(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     """Yield the conversation of one day of a channel."""
     users = {user_id: names for user_id, *names in _list_slack_users(file, tree)}
@@ -325,9 +322,6 @@ def _render_slack(text: str, users: Mapping[str, list[str]]) -> str:
         return f"{label} ({target})" if label and label != target else target
 
     return html.unescape(_SLACK_TOKEN.sub(replace, repair_text(text)))
-
-
-# -- Telegram ---------------------------------------------------------------------------------------------------------
 
 
 def read_telegram(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
@@ -390,9 +384,6 @@ def _render_telegram(text: Any) -> str:
         words, address = _render_telegram(text.get("text")), text.get("href")
         return f"{words} ({address})" if isinstance(address, str) and address not in {"", words} else words
     return repair_text(text) if isinstance(text, str) else ""
-
-
-# -- Discord ----------------------------------------------------------------------------------------------------------
 
 
 def read_discord(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:

@@ -455,8 +455,6 @@ def _check_phases(declaration: Declaration) -> Iterator[_LocatedFault]:
             yield here, f"phases.{phase.name}.snapshot: another phase makes {phase.snapshot!r} already"
 
 
-# -- tools -------------------------------------------------------------------------------------------------------------
-
 _WRITING: Final = ("save", "update", "log")
 
 

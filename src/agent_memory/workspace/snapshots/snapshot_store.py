@@ -248,8 +248,6 @@ class SnapshotStore:
                     self._copies.write(made.name, held, made.seq)
         return [self.get(made.name) for made, _ in marked]
 
-    # -- ways back -----------------------------------------------------------------------------------------------------
-
     def restore(self, name: str, *, by: str | None = None) -> ResumeResult:
         """Restore rows, steps and files of a snapshot, as new changes.
 
@@ -264,7 +262,7 @@ class SnapshotStore:
         for content in set(manifest.values()):
             self._contents.read(content)
         check_places(self._opened.folder, manifest)
-        with self._going_back(name, by) as (transaction, kept_as):
+        with self._replacing_state(name, by) as (transaction, kept_as):
             rows = restore_rows(transaction, self._core.declaration, snapshot.seq)
             self._core.set_meta(transaction.connection, "restoring", name)
         files = self.finish_restore()
@@ -300,7 +298,7 @@ class SnapshotStore:
         with self._core.reading() as transaction:
             self._core.reader.row_id(transaction.connection, table, key, NOBODY)
         later = set(names[names.index(phase) :])
-        with self._going_back(f"{table}-{_build_name(key)}-{phase}", by) as (transaction, kept_as):
+        with self._replacing_state(f"{table}-{_build_name(key)}-{phase}", by) as (transaction, kept_as):
             steps = self._core.working.steps(transaction)
             attempted = [step for step in steps if step.phase in later and step.attempts]
             reopened = [step.name for step in attempted if step.table is None or (step.table, step.key) == (table, key)]
@@ -318,12 +316,12 @@ class SnapshotStore:
         return reads == "all" or (reads == "earlier" and step.key > key)
 
     @contextlib.contextmanager
-    def _going_back(self, to: str, by: str | None) -> Iterator[tuple[Transaction, str]]:
-        """Keep the present as a snapshot, change rows in the block, and end all claims.
+    def _replacing_state(self, to: str, by: str | None) -> Iterator[tuple[Transaction, str]]:
+        """Create a snapshot, change rows in the block, and end all claims.
 
         Args:
             to: What the snapshot's name says after `before`.
-            by: Who goes back, or None.
+            by: Name of the caller, or None.
         """
         taken, stem = {snapshot.name for snapshot in self.all()}, f"{_BEFORE}-{to}"[:80]
         numbered = (f"{stem}-{number}" for number in range(1, len(taken) + 2))
@@ -426,7 +424,7 @@ def _hide_shown(
 
 @dataclass(frozen=True, slots=True)
 class ResumeResult:
-    """Result of a way back.
+    """Result of a restore or a resumed row.
 
     Attributes:
         kept_as: Snapshot of the state before.

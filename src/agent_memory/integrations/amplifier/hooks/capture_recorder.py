@@ -1,4 +1,4 @@
-"""Texts of a session's turns, from events of the host, captured.
+"""Listener to a session's turns, and capture of their texts.
 
 Texts are examined in a thread, and observations stored at the end of a turn. A failure is counted, logged and reported
 by event; the conversation continues.

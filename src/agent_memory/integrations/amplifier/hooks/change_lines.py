@@ -1,4 +1,4 @@
-"""Lines that show the user each change of memory, and their undo.
+"""Lines for the user: changes of memory, their undo, the first notice.
 
 Fed by the events of the service. A line goes to the host's display; without one it is injected into the next request,
 for the model to show. Text for the model alone is always injected.
