@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _OPEN_FILES: Final = Path("/proc")
 _STAYS: Final = frozenset({LOCK, PURGED, PURGE_KEY, ENCRYPTION})
-"""What an agent that starts again keeps."""
+"""Files that a reset agent keeps."""
 _UNFINISHED: Final = re.compile(r"_(deleted|copy)-[0-9a-f]{12}")
 
 

@@ -163,7 +163,7 @@ def remove_views(folder: AgentFolder) -> None:
 
 TRIES: Final = 50
 PAUSE: Final = 0.2
-"""Seconds between tries: another process is compacting, which takes some."""
+"""Seconds between two attempts, while another process compacts."""
 
 
 def recode(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> None:

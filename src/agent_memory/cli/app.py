@@ -197,7 +197,7 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
 _COMPLETION: Final = {"install_completion", "show_completion"}
 """Options of the shell, which `docs/reference/cli.md` describes."""
 _ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget"}
-_MEANT: Final = {
+_OTHER_NAMES: Final = {
     "delete": "forget",
     "remove": "forget",
     "find": "search",
@@ -207,7 +207,7 @@ _MEANT: Final = {
     "seal": "encryption on",
     "unseal": "encryption off",
 }
-"""What people type who know other programs, and what it is called here."""
+"""Commands by their names in other programs."""
 
 
 class _RootGroup(CommandGroup):
@@ -274,7 +274,7 @@ class _RootGroup(CommandGroup):
             return args[0], _load(name), args[1:]
         if ctx.resilient_parsing:
             return None, None, args[1:]
-        near = _MEANT.get(name) or next(iter(get_close_matches(name, [*_COMMANDS, *_ALIASES], 1)), None)
+        near = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, [*_COMMANDS, *_ALIASES], 1)), None)
         hint = f" Did you mean `agent-memory {near}`?" if near else ""
         raise USAGE_ERROR(f"No command {name!r}.{hint}", ctx)
 

@@ -22,11 +22,11 @@ QUIET: Final[Any] = {
     "pretty_exceptions_enable": False,  # they print local variables: what a memory says
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
-"""What every application of typer's takes, that of all commands and that of a group."""
+"""Arguments of every `typer.Typer`, of all commands and of a group."""
 USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
-"""What typer and click raise for a wrong option, wherever a version of them keeps the class."""
+"""Error of typer and click for a wrong option; its module differs between versions."""
 _BEGINNINGS: Final = ("init", "create", "new", "make", "begin", "start")
-"""Words for the command that begins something; `restore` looks like `create` but is not a typing error."""
+"""Other words for a command that creates; `restore` looks like `create` but is not a typing error."""
 _MARKUP: Final = compile_late(r"(\[[a-z#/@][^[]*?])")
 _ALIKE: Final = 0.7
 """How much of a mistyped word must be that of a command; `create` and `restore` share 0.62."""

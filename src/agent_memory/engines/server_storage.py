@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _READY_SHARE: Final = 0.9
-"""As `DenseIndex`: below it, who has a vector would outrank who has none."""
+"""As in `DenseIndex`: below it, memories with a vector would outrank the others."""
 
 _AT_ONCE: Final = 32
 _BATCH_SECONDS: Final = 120.0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.index.results import RankingSettings
 
 RECENT_SIMILARITY: Final = 0.5
-"""What a document counts when the query says nothing: neither a hit nor a miss, so that age decides."""
+"""Similarity of a document to a query without words: neither a hit nor a miss, so that age decides."""
 ENOUGH_WORDS: Final = 0.7
 """Share of a question's words that count as all of them. At 0 (the best of the answer is always full) one common word
 weighs as much as the best cosine: MRR on facts.jsonl .898, at 0.7 .928, at 1 .935; whole sessions
@@ -32,17 +32,17 @@ want it the other way round, all@5 .841, .834, .830."""
 SESSION_BEST: Final = 3
 """A talk is as relevant as the mean of its three best turns; one or five differ by less than the error."""
 FULL_LENGTH: Final = 25
-"""Terms from which a turn counts as a full one: behind it length says nothing more about bearing an answer."""
+"""Terms from which a turn counts as a full one: a longer one is no likelier to hold an answer."""
 LOW_TRUST: Final = 0.5
-"""What words of low trust keep of a score: they have to match twice as well as those of others.
+"""Factor of a score of low trust: such words have to match twice as well as those of others.
 
 Chosen, not fitted: a page can be stored many times over in the words of likely questions, and must not push out what a
 person said; at half it stays in sight where nothing else answers."""
 Place = Literal["within", "before", "outside"]
-"""Place of a document in the time a question names; `before`, what was so before a time that is over: it may have
-been so then, too, while what came after it was not."""
+"""Place of a document in the time that a question names. `before`: from before a time that is over, in which it may
+still have been true."""
 PLACES: Final[dict[Place, float]] = {"within": 1.0, "before": 0.9, "outside": 0.8}
-"""What a similarity keeps."""
+"""Factor of a similarity, by place."""
 _SECONDS_A_DAY: Final = 86_400.0
 # How much each kind of evidence counts where documents are in sessions: halves, moved by .2 or .3 where five sets
 # gain (turns with and without names of two corpora, facts drawn from one). What leaving one out costs, frac@10 / MRR,
@@ -51,7 +51,7 @@ WORDS: Final = 0.5  # its own BM25: +.001 / -.016, +.001 / -.015
 DENSE: Final = 1.0  # cosine: -.014 / +.02, -.034 / -.031
 SEMANTIC, KEYWORD, TEMPORAL, IMPORTANCE = 0.4, 0.3, 0.2, 0.1
 THRESHOLD: Final = 0.6
-"""The contract's least relevance."""
+"""Least relevance by the contract of `MemoryStore`."""
 EXPONENT: Final = 0.32
 """Bends the scale such that nine of ten labelled hits reach `THRESHOLD`: .59 to .61 on LoCoMo, an agent's notes and
 plain facts (`python -m benchmarks.retrieval --details`)."""

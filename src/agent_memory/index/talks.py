@@ -16,8 +16,8 @@ _MOST: Final = 5_000
 
 _LEAST_CALLS: Final = 3
 _CALLED: Final = 0.15
-"""Share of the rows with a name that call it, from which it is the name of a listener, hardly ever of a matter. In
-talks without speakers it is .23 to .95; of other words that questions hold, at most .1."""
+"""Share of the rows with a name that address its bearer, from which the name is that of a listener. In talks without
+speakers it is .23 to .95; of other words of questions, at most .1."""
 
 _ASKING: Final = 0.05
 """Share of rows with a question from which a memory is one of talks: .07 to .9 in them, below .02 in notes."""
@@ -93,14 +93,14 @@ class TalkIndex:
         return asking > 0 and asking >= _ASKING * documents
 
     def note(self, turn: DocumentTurn) -> None:
-        """Read the session of a row that came or died again."""
+        """Read the session of an added or deleted row again."""
         self._places.pop(turn.session, None)
         if turn.speaker or turn.speakers:
             self._talkers.pop(turn.session, None)
             self._speakers = None
 
     def read_again(self) -> None:
-        """Read all sessions again: rows of segments died."""
+        """Read all sessions again: rows of segments were deleted."""
         self._places.clear()
         self._talkers.clear()
 
@@ -111,7 +111,7 @@ class TalkIndex:
         """
         people = self._talkers.get(session)
         if people is None:
-            names = [name for row in self._standing([session])[session] if (name := self.speaker(row.number))]
+            names = [name for row in self._list_rows([session])[session] if (name := self.speaker(row.number))]
             people = frozenset(names)
             is_talk = len(people) >= LEAST_SPEAKERS and len(names) >= max(LEAST_ROWS, TURNS_EACH * len(people))
             people = self._talkers[session] = people if is_talk else frozenset()
@@ -126,23 +126,23 @@ class TalkIndex:
         if len(self._places) + len(unread) > _MOST_KEPT:
             needed = dict.fromkeys([*list(self._places)[-_MOST_KEPT // 2 :], *(sessions - unread)])
             self._places = {session: self._places[session] for session in needed}
-        for session, rows in self._standing(list(unread)).items():
+        for session, rows in self._list_rows(list(unread)).items():
             self._places[session] = _order_places(session, rows) if LEAST_ROWS <= len(rows) <= _MOST else {}
 
-    def _standing(self, sessions: list[int]) -> dict[int, list[SessionRow]]:
+    def _list_rows(self, sessions: list[int]) -> dict[int, list[SessionRow]]:
         """Return the rows of each session.
 
         More than `_MOST` if it has more.
         """
-        standing: dict[int, list[SessionRow]] = {session: [] for session in sessions}
+        rows_by_session: dict[int, list[SessionRow]] = {session: [] for session in sessions}
         for part in self._parts.parts if sessions else ():
             for session, rows in part.list_session_rows(sessions, _MOST, items=self._items).items():
-                standing[session] += rows
-        return standing
+                rows_by_session[session] += rows
+        return rows_by_session
 
 
 def _order_places(session: int, rows: list[SessionRow]) -> dict[int, SessionPlace]:
     rows.sort()
-    order = [standing.number for standing in rows]
+    order = [row.number for row in rows]
     before, after = [(), *((number,) for number in order)], [*((number,) for number in order[1:]), ()]
     return {number: SessionPlace(session, (*before[place], *after[place])) for place, number in enumerate(order)}

@@ -48,7 +48,7 @@ _LEAST_WEIGHT: Final = 2.0
 _LEAST_CHARS: Final = 15
 """Weight of the words and length of a quote: greetings and exclamations have less."""
 _AGAIN: Final = 0.5
-"""Of what a sentence counts for each one that its turn has in the summary already."""
+"""Factor of a sentence's value for each sentence of its turn that the summary has already."""
 _LOOKED_AT: Final = 50_000
 """Characters of a turn, its first: a longer one is a document, whose items say more."""
 
@@ -200,7 +200,7 @@ log = get_logger(__name__)
 STAGE: Final = "summaries"
 WINDOW_SHARE: Final = 0.3
 META_SHARE: Final = 0.6
-"""Of the characters of what is summarised, at most."""
+"""Most characters of a meta summary, as a share of the summarized ones."""
 _MOST_CONVERSATIONS: Final = 8
 """Conversations that a summary links to, at most."""
 NOTHING: Final = "nothing_to_summarise"

@@ -38,7 +38,7 @@ _OFF: Final = ("off", "False")
 """Other words for manual; YAML reads a bare `off` as false."""
 _OUTCOME: Final = "Nothing is captured there; the model stores only what the user asks for."
 POLICY: Final = Path("/etc/agent-memory/policy.yaml")
-"""The administrator's. Its place is part of the code: a user must not be able to name another one."""
+"""Policy of the administrator. Its path is fixed, so that a user cannot name another file."""
 PROJECT_FILE: Final = ".agent-memory.yaml"
 MODULES: Final = (
     "tool-memory-semantic", "context-memory-scratchpad", "hooks-memory-capture", "hooks-memory-ingestion",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _KEY: Final = secrets.token_bytes(16)
-"""Of this process: a short query, such as a code of four digits, must not be found by hashing all there are."""
+"""Key of this process: without it, a query such as a code of four digits could be found by hashing all codes."""
 COMMON: Final = {"agent_id": "whose memory", "session_id": "the session it happened in", "timestamp": "ISO 8601, UTC"}
 _TRIES: Final = 25
 _BETWEEN_TRIES: Final = 0.002

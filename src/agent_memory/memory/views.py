@@ -46,7 +46,7 @@ _QUOTED_CHARS: Final = 80
 _UNCONFIRMED: Final = "unconfirmed"
 """Status of a hit that waits for a person's yes."""
 _OPERATIONS: Final = {"put": "stored", "patch": "changed", "delete": "forgotten", "move": "archived"}
-"""What a version did, by its operation in the journal."""
+"""Verb of a version, by its operation in the journal."""
 _EXPIRED: Final = "expired"
 """Status of a hit that is shown by its ID alone."""
 _COMMON_SOURCE: Final = "assistant"

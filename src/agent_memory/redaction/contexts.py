@@ -191,7 +191,7 @@ def _find_asian(text: str) -> Iterator[SecretFinding]:
 
 _DATA: Final = load_patterns("agent_memory.redaction", "numbers")
 _ADJACENT: Final = re.compile(r"\d\d|[a-z]\d|\d[a-z]")
-"""Codes and numbers of persons have it; most sentences have not."""
+"""Part of every code and personal number, which most sentences lack."""
 CODES: Final = re.compile(rf"(?xi){_DATA['codes']}")
 _LEAD: Final = re.compile(
     r"""(?xi) [\"'*_]{0,3} (?: [^\n.!?:=]{0,60}? (?:[:\uff1a=→>(\[{]|->|\b(?:are|is|were|lauten|sind|ist|sont|son

@@ -44,7 +44,7 @@ _BROKEN: Final = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError,
     OverflowError, KeyError, IndexError,
 )  # fmt: skip
-"""What the reader of zip files raises for what is damaged, encrypted or packed in another way."""
+"""Errors of the zip reader for files that are damaged, encrypted or packed in another way."""
 _SHOWN: Final = 5
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORM: Final = 2
-"""Of archive and manifest. A greater one is of a newer version, and is not touched."""
+"""Format of archive and manifest. A greater number is that of a newer version, which this one leaves unread."""
 _FORM_WITHOUT_PURGES: Final = 1
-"""Of a backup without a purge list, which earlier versions can restore."""
+"""Format of a backup without a purge list, which earlier versions can restore."""
 MANIFEST: Final = "manifest.json"
 README: Final = "README.txt"
 MOST_BYTES_OF_MANIFEST: Final = 64 << 20
@@ -34,13 +34,13 @@ ON_FILE: Final = (
     "Without that program: *.yaml are streams of YAML documents, one change a line, the oldest first. blobs/ has\n"
     "texts that are too long for a line, by their sha256; topics/ has pages of topics. manifest.json says of each\n"
     "file how long it is and which sha256 it has. Unpacked into a folder of its own below ~/.amplifier/memory, these\n"
-    "are an agent of that folder's name. Indexes and vectors are not here: they are made anew from the journals.\n"
+    "are an agent of that folder's name. Indexes and vectors are not here: they are rebuilt from the journals.\n"
 )
 PAGE: Final = re.compile(r"topics/\.?[a-z0-9_-]{1,200}(?:\.[a-z]+(?:-[0-9a-f]+)?)?\.md")
 LONG_TEXT: Final = re.compile(r"blobs/[0-9a-f]{64}")
 _SUM: Final = re.compile(r"[0-9a-f]{64}")
 PURGES: Final = frozenset({PURGED, PURGE_KEY})
-_BESIDE: Final = frozenset({SCRATCHPAD, ENCRYPTION}) | PURGES
+_OTHER_FILES: Final = frozenset({SCRATCHPAD, ENCRYPTION}) | PURGES
 """The scratchpad is kept for people, and a restore renders it again; `encryption.json` has the key of encrypted
 journals. The purge list and its key are used by a restore where the agent has none that can be used."""
 
@@ -182,7 +182,7 @@ def _check(held: BackupFile) -> None:
 
 def is_beside(name: str) -> bool:
     """Return True if backups contain a file of this name, except journals."""
-    return name in _BESIDE or LONG_TEXT.fullmatch(name) is not None or PAGE.fullmatch(name) is not None
+    return name in _OTHER_FILES or LONG_TEXT.fullmatch(name) is not None or PAGE.fullmatch(name) is not None
 
 
 def build_foreign_error(file: Path, why: str) -> ValidationError:

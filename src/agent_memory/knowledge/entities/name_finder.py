@@ -40,8 +40,8 @@ _HEADING: Final = re.compile(r"(?m)^[ \t]*[#|].*$")
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _INSIDE: Final = re.compile(r"(?:[\w,;)%'\u2019][ ]|[\w][ ][\"\u201c'\u2018(])$")
 _ADDRESSED: Final = re.compile(r"(?:^|[.!?\u2026\n:-])\W{0,4}[\w'\u2019]{1,20}(?: [A-Z][\w'\u2019]{0,20})?,[ ]$")
-_GOES_ON: Final = re.compile(r"['\u2019]| [a-z]")
-"""One word and a comma, then a word that goes on: the sentence proper begins there, as in "Yeah, Here it is"."""
+_CONTINUATION: Final = re.compile(r"['\u2019]| [a-z]")
+"""Continuation of a word behind an interjection: the sentence proper begins there, as in "Yeah, Here it is"."""
 _LOOK_BACK: Final = 48
 _POSSESSIVE: Final = re.compile(r"['\u2019][sS]$")
 _MODIFIER: Final = re.compile(r" [a-z]{4}")
@@ -244,7 +244,7 @@ def find_runs(prose: str) -> Iterator[CapitalizedRun]:
 def _is_inside(prose: str, start: int, end: int) -> bool:
     """Return True if words of the same sentence precede a word."""
     before = prose[max(0, start - _LOOK_BACK) : start]
-    begins = _ADDRESSED.search(before) is not None and _GOES_ON.match(prose, end) is not None
+    begins = _ADDRESSED.search(before) is not None and _CONTINUATION.match(prose, end) is not None
     return _INSIDE.search(before) is not None and not begins
 
 

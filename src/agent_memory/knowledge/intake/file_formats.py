@@ -71,13 +71,13 @@ _LEAST_EACH: Final = 2
 """Turns of each person, on average: two people who speak twice each."""
 _LEAST_PEOPLE: Final = 2
 _LEAST_SHARE: Final = 0.6
-"""Of the lines that hold something, behind the heading: the rest goes on with what the turn before it says."""
+"""Least share of turns among the lines after the heading, empty ones excluded; other lines continue a turn."""
 _LEAST_WORDS: Final = 4
-"""In the middle one of the turns by length: fields hold a word or two."""
+"""Least median of the words of a turn: fields hold a word or two."""
 _LEAST_CHANGES: Final = 0.4
-"""Share of the turns that somebody else says than the turn before: kinds of changes stand together in lists."""
+"""Least share of turns with another speaker than the turn before: lists group kinds of changes."""
 _MOST_BEFORE: Final = 10
-"""Lines that may stand before the first turn, such as a heading, a date, who was there."""
+"""Most lines before the first turn, such as a heading, a date, the people present."""
 _WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
 """A word, or a sign of a script without spaces."""
 _MARKED_HEADING: Final = re.compile(r"\s*#{1,6} ")

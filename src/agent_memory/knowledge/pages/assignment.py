@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 FLOOR: Final = 0.2
 """Least mean of two cosines, to the whole description and to the nearest phrase of it."""
 LEAST_WORDS: Final = 0.5
-"""Least sum of what shared words count, where there are no vectors: each one by the number of topics that have it."""
+"""Least sum of the weights of shared words, used without vectors; a word of fewer topics weighs more."""
 _PHRASE: Final = re.compile(r"[,;.:\n]|\band\b")
 _MOST_TITLE: Final = 300
 _REDACTOR: Final = SecretRedactor()

@@ -42,11 +42,11 @@ Blocks: TypeAlias = Literal["", "unsure", "conflict", "all"]
 others, because it says that the two are different. `all`: that, and to suggest it."""
 _NOTHING_SHARED, _COVERED, _SHARED = -6.1, 3.0, 5.5
 _PER_WEIGHT, _MOST_WEIGHT = 0.06, 30.0
-"""The more that is shared tells, the more it speaks for."""
+"""Evidence per weight of the shared words, and the weight from which it no longer grows."""
 _EACH_ALONE: Final = -0.35
-"""Per weight of the most telling word of one name that the other lacks; of both names the lesser."""
+"""Evidence per weight of the most telling word that only one name has; the lesser of both names."""
 _TOLD: Final = 0.5
-"""What a word counts that stands in a long value of the other one, instead of in its name."""
+"""Share of a word that the other description has in a long value instead of its name."""
 _CODE, _RAREST_CODE = 0.55, 9.0
 _SHORT_TELLING: Final = 5.0
 _UNNAMED: Final = -1.5
@@ -61,7 +61,7 @@ _MOSTLY, _HALF, _PARTLY = 0.75, 0.5, 0.3
 _PRICE_EQUAL, _PRICE_WITHIN, _PRICE_SLOPE, _PRICE_LEAST = 0.5, 0.1, -1.5, -2.5
 _ANYTHING: Final = frozenset({"", "other", "concept"})
 _MADE: Final = frozenset({"product", "package", "service", "organisation", "host"})
-"""What is made, who makes it and where it runs often have one name, and are mixed up when they are found in a text."""
+"""Kinds that often share a name, so that extraction confuses them: a product, its maker, its host."""
 _AGAINST: Final = -1.0
 _MOST_NAMES_COMPARED: Final = 4
 _TOGETHER: Final = "the same name, once written together and once apart"

@@ -29,11 +29,11 @@ _PREFIX, _LONG_WORD, _TRIGRAM, _LONGEST_ACRONYM = 4, 5, 3, 6
 _PHONE_END: Final = 7
 _NOT_A_DIGIT: Final = re.compile(r"\D")
 _OFTEN, _MOST_OFTEN = 0.05, 200
-"""Keys that more than one of twenty known ones have, and more than 200, find nobody."""
+"""Share and number of entities with a key, above both of which the key finds none."""
 _VISITS: Final = 6_000
 _COMPARED: Final = 30
 _AS_LIKELY: Final = 1.0
-"""Natural logarithm of odds by which the best has to be ahead of the second one, to be taken for it unasked."""
+"""Natural logarithm of the odds by which the best must lead the second one, to be merged without a question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def _number_lines(lines: Iterable[Iterable[str]]) -> dict[str, frozenset[int]]:
 
 
 OPPOSED: Final = _number_lines(line.replace("/", " ").split() for line in WORDS["opposites"])
-"""Numbers of the lines in which a word stands; others of such a line exclude it."""
+"""Numbers of the lines that have a word; other words of such a line exclude it."""
 
 
 GIVEN_NAMES: Final = _number_lines(line.split() for line in WORDS["given_names"])
