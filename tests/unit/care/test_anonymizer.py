@@ -54,3 +54,52 @@ def test_anonymize_name_without_spaces_is_found_inside_text() -> None:
 
 def test_anonymize_part_of_a_name_that_is_a_common_word_stays() -> None:
     assert ExportAnonymizer([held("episode", speaker="Will Ito")]).anonymize("Ito will come.") == "person-1 will come."
+
+
+@pytest.mark.parametrize(
+    ("speaker", "text"),
+    [
+        ("Jürgen Groß", "Groß"),
+        ("Jürgen Groß", "JÜRGEN GROSS"),
+        ("İpek Y\u0131lmaz", "İpek Y\u0131lmaz"),
+        ("O\u2019Brien", "O'Brien"),
+        ("Jean\u2011Luc", "Jean-Luc"),
+        ("Zoe\u0308", "Zoë"),
+    ],
+)
+def test_anonymize_name_in_another_spelling_is_found(speaker: str, text: str) -> None:
+    anonymizer = ExportAnonymizer([held("episode", speaker=speaker)])
+    assert anonymizer.anonymize([speaker, text]) == ["person-1", "person-1"]
+
+
+def test_anonymize_person_named_like_a_field_value_leaves_the_fields() -> None:
+    words = ("Episode", "Low", "2026", "person", "part_of", "preference", "unknown", "Import")
+    anonymizer = ExportAnonymizer([held("episode", speaker=word) for word in words])
+    fields = {
+        "kind": "episode", "trust": "low", "role": "person", "category": "preference", "origin": "unknown",
+        "timestamp": "2026-03-01T12:00:00.123456Z", "valid_from": "2026-03-01",
+        "links": [{"rel": "part_of", "id": "res-0000000000a1"}], "source": {"kind": "extraction", "detail": "import"},
+    }  # fmt: skip
+    assert anonymizer.anonymize(fields) == fields
+    assert anonymizer.anonymize({"content": "Low sold 2026 books."}) == {"content": "person-2 sold person-3 books."}
+
+
+def test_anonymize_placeholder_in_a_stored_text_is_not_given_again() -> None:
+    note = held("memory", content="person-1 and mail-1 stay.")
+    anonymizer = ExportAnonymizer([note, ANN])
+    replaced = anonymizer.anonymize("Ann wrote to a@b.example; person-1 and mail-1 stay.")
+    assert replaced == "person-2 wrote to mail-2; person-1 and mail-1 stay."
+
+
+def test_anonymize_name_with_underscores_is_found() -> None:
+    assert ExportAnonymizer([ANN]).anonymize("~/ann_miller/annual_ann.md") == "~/person-1/annual_person-1.md"
+
+
+def test_anonymize_topic_of_a_person_keeps_a_valid_name() -> None:
+    topic = {
+        "kind": "topic", "name": "ann_miller_2", "source": {"detail": "person"}, "metadata": {"of": "Ann Miller"},
+    }  # fmt: skip
+    anonymizer = ExportAnonymizer([ANN, held("episode", speaker="Person")])
+    assert anonymizer.anonymize([topic, {"topic": "ann_miller_2"}]) == [
+        topic | {"name": "person_1_2", "metadata": {"of": "person-1"}}, {"topic": "person_1_2"},
+    ]  # fmt: skip
