@@ -64,11 +64,11 @@ class ExportAnonymizer:
         self.counts: Counter[str] = Counter()
         self._placeholders: dict[str, str] = {}
         self._numbers: Counter[str] = Counter()
-        held = list(holdings)
-        texts = (text for holding in held for text in holding.strings())
+        records = list(holdings)
+        texts = (text for record in records for text in record.strings())
         self._taken = {word.casefold() for text in texts for word in _PLACEHOLDER.findall(text)}
-        for holding in held:
-            self._learn(holding)
+        for record in records:
+            self._learn(record)
         names = sorted(self._placeholders, key=lambda name: (-len(name), name))
         spellings = _list_spellings()
         alternatives = f"|(?P<name>{'|'.join(_build_pattern(name, spellings) for name in names)})" if names else ""
@@ -138,8 +138,8 @@ class ExportAnonymizer:
 def _normalize(name: str) -> str:
     """Return one spelling for those that the pattern of a name finds."""
     folded = normalize("NFC", name).casefold()
-    for mark, others in _MARKS.items():
-        folded = re.sub(f"[{others}]", mark, folded)
+    for mark, variants in _MARKS.items():
+        folded = re.sub(f"[{variants}]", mark, folded)
     return " ".join(_SPACE.split(folded.strip()))
 
 
@@ -150,14 +150,14 @@ def _list_spellings() -> dict[str, str]:
         if len(folded := character.casefold()) > 1:
             expanded[folded] += character
     patterns = {folded: f"(?:{re.escape(folded)}|[{characters}])" for folded, characters in expanded.items()}
-    return patterns | {mark: f"[{others}]" for mark, others in _MARKS.items()}
+    return patterns | {mark: f"[{variants}]" for mark, variants in _MARKS.items()}
 
 
 def _build_pattern(name: str, spellings: dict[str, str]) -> str:
-    found = re.compile("|".join(map(re.escape, sorted(spellings, key=len, reverse=True))) + "|.", re.DOTALL)
+    respelled = re.compile("|".join(map(re.escape, sorted(spellings, key=len, reverse=True))) + "|.", re.DOTALL)
 
     def spell(match: re.Match[str]) -> str:
         return spellings.get(match[0]) or re.escape(match[0])
 
-    words = _SPACE.pattern.join(found.sub(spell, word) for word in name.split())
+    words = _SPACE.pattern.join(respelled.sub(spell, word) for word in name.split())
     return words if any(character >= _UNSPACED for character in name) else rf"(?<![^\W_]){words}(?![^\W_])"
