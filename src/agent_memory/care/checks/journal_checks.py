@@ -194,12 +194,13 @@ def _report_absent(case: JournalCase) -> Concern:
         remedy = "Have the folder downloaded and kept here, or move it out of the cloud folder."
         return Concern("journal_missing", f"{case.name} is in the cloud and not on this machine.", remedy)
     traces = [name for name in (names.INDEX, names.VECTORS, names.AUDIT) if (case.folder.path / name).exists()]
-    pad = get_disk_size(case.folder.scratchpad) if get_path_type(case.folder.scratchpad) == "file" else 0
+    pad = case.folder.scratchpad
+    has_entries = get_path_type(pad) == "file" and pad.stat().st_size > 0 and b"[]" not in pad.read_bytes().splitlines()
     other_journals = _list_copies(case.folder.path)
     sources = [f"{name} beside it (`agent-memory doctor --salvage` reads it)" for name in other_journals]
-    if not (traces or pad or sources):
+    if not (traces or has_entries or sources):
         return Concern("journal_new", f"Nothing was stored yet: {case.name} {state}.")
-    if pad:
+    if has_entries:
         sources.append(
             "scratchpad.yaml, which shows the latest memories (copy it before a session renders it anew; `agent-memory "
             "import` reads it)"

@@ -190,6 +190,14 @@ def test_a_lost_journal_is_told_from_one_that_was_never_begun(bob: Path, root: P
     assert "journal_new" in {each.code for each in examine(root, ["new"], now=NOON).agents[0].findings}
 
 
+def test_an_empty_scratchpad_without_a_journal_is_not_a_loss(root: Path) -> None:
+    (root / "new").mkdir(mode=0o700, parents=True)
+    (root / "new" / "scratchpad.yaml").write_text("# What new sees.\n[]\n# rendered c5da69cef45516b3\n")
+    codes = {finding.code for finding in examine(root, ["new"], now=NOON).agents[0].findings}
+    assert "journal_new" in codes
+    assert "journal_missing" not in codes
+
+
 def test_a_journal_that_is_a_link_a_folder_or_a_pipe_is_a_problem(bob: Path, found: Found) -> None:
     journal = bob / "memories.yaml"
     journal.rename(bob / "elsewhere")
