@@ -196,7 +196,7 @@ def _quote_inline(text: str) -> str:
 
 
 def _describe_value(name: str, value: Any) -> str:
-    """Return a field in words; `records.jsonl` has it to the letter."""
+    """Return a field in words; `records.jsonl` has the exact value."""
     match value:
         case str():
             return _format_moment(value)

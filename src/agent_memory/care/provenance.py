@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Kind, Record, RecordVersion, Trust
 
 State = Literal["here", "expired", "replaced", "archived", "forgotten", "gone"]
-"""What has become of a record; `gone`: nothing is known of it but its id."""
+"""State of a record; `gone`: only its ID is known."""
 
 FROM: Final = "from"
 NAMED_IN: Final = "named_in"
@@ -58,7 +58,7 @@ NAMED_IN: Final = "named_in"
 _RESTS: Final = frozenset({FROM, COVERS, SUBJECT, OBJECT})
 """Relations of a record to its sources, except `derived_from`."""
 MOST_STEPS: Final = 5
-"""From one record to what it rests on, and on to what that rests on."""
+"""Most links in a chain from a record to its sources, their sources and so on."""
 MOST_LINKS: Final = 50
 """Reported records in each direction; a summary of summaries covers thousands of turns."""
 _APART: Final = timedelta(seconds=5)

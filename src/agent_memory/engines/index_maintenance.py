@@ -42,11 +42,11 @@ log = get_logger(__name__)
 _SOON: Final = 0.01
 _OPENING: Final = 0.05
 _LATER: Final = 0.25
-"""Seconds until something slow is looked at again: words being read, a shard being opened, a model being loaded."""
+"""Seconds until slow work is checked again: reading words, opening a shard, loading a model."""
 _BUSY_SECONDS: Final = 30.0
-"""Until a shard that another process holds is tried again."""
+"""Seconds until a shard that another process holds is tried again."""
 _TROUBLE_SECONDS: Final = 60.0
-"""Until an engine that failed is tried again."""
+"""Seconds until a failed engine is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class IndexSync:
     def _close(self, client: EngineClient, shard: str) -> None:
         client.close()
         if self._shards.active()[1] != shard:
-            with contextlib.suppress(StorageError):  # then it goes with the next sweep
+            with contextlib.suppress(StorageError):  # the next sweep deletes it
                 self._shards.sweep()
 
     def _begin(self, shard: str) -> float | None:
@@ -545,5 +545,5 @@ async def _embed_all(indexed: IndexSources, progress: Progress | None) -> None:
 
 
 def _sweep(shards: Shards) -> None:
-    with contextlib.suppress(AgentMemoryError):  # what is still held goes with the next sweep
+    with contextlib.suppress(AgentMemoryError):  # the next sweep deletes shards that are still held
         shards.sweep()

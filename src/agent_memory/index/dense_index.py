@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _READY_SHARE: Final = 0.9
 """Share of texts that need a vector before cosines take part: below it, records with one would outrank the others.
 
-Of several texts one may lack its vector, however few they are: it has just been stored."""
+One of several texts may lack its vector, however few they are: the one that was just stored."""
 _SAMPLED: Final = 1_000
-"""Records of several texts that are looked at for a count."""
+"""Records that are sampled to count those of several texts."""
 GIVEN_UP: Final = -2.0
 """The cosine of a row without a record: below every floor."""
 _FIRST_ROWS: Final = 256

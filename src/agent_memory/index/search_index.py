@@ -102,7 +102,7 @@ class SearchIndex:
             self.vectors.remove(record_id)
 
     def forget_sealed(self, record_ids: Iterable[str]) -> None:
-        """Forget documents in segments whose rows died.
+        """Forget documents in segments whose rows were deleted.
 
         Those that were put again keep their vectors.
         """

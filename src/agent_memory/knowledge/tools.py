@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PREVIEW: Final = 100
 _SPEAKERS: Final = {"user": "the user", "assistant": "the assistant"}
-"""Of roles."""
+"""Names of roles."""
 _ORDER: Final = "The best result comes first; the number is how well its words or meaning match."
 _UNTRUSTED: Final = " (from untrusted sources)"
 _WEAK: Final = "No confident match; these are the closest results."

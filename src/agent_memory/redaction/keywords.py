@@ -64,7 +64,7 @@ _WITH: Final = re.compile(r"(?i)\b(?:with|mit|avec|con|met)\s{1,3}(?:the\s)?\w{1
 _NEAR_WORDS, _FAR_WORDS = 4, 6
 """Words from "is" to a word that names a token, to one that names a password: "X is our production API key"."""
 _TRIES: Final = 4
-"""Values looked at after one word: what is further off is rarely its own, and text made to be slow has many."""
+"""Values checked after one word: a farther one rarely belongs to it, and hostile text has many."""
 
 
 _DATA: Final = load_patterns("agent_memory.redaction", "keywords")

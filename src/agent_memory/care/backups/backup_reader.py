@@ -253,12 +253,12 @@ _PLAIN: Final = re.compile(
     rb'--- {"seq": ([1-9][0-9]{0,14}), "at": "[^"\\]*", "op": "(put|patch|delete|touch|mark)", "kind": "([a-z_]+)", '
     rb'"id": "([a-z]{3}-[0-9a-f]{12})"[,}]'
 )
-"""How nearly all lines begin that this package wrote; with a checksum that matches, nothing has changed them since, and
-they need not be parsed, which takes ten times as long."""
+"""Beginning of nearly all lines that this package wrote. If their checksum matches they are unchanged, and are not
+parsed, which takes ten times as long."""
 _SEAL: Final = re.compile(rb', "crc": "([0-9a-f]{8})"}\n\Z')
 _SEAL_BYTES: Final = 21
 LONGEST: Final = 256 << 20
-"""Bytes of a line; what a program of ours writes at once takes a hundredth of that at most."""
+"""Most bytes of a line; our programs write at most a hundredth of that at once."""
 
 
 class LineTally:

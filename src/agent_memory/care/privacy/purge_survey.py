@@ -275,7 +275,7 @@ class PurgeSurvey:
     def _whole(self, source: _RecordHistory) -> Iterator[str]:
         yield from source.texts
         for name in source.blobs:
-            with contextlib.suppress(StorageError):  # it is gone, or damaged
+            with contextlib.suppress(StorageError):  # it is missing or damaged
                 yield self._blobs.read(name)
 
     def _find_titles(self, texts: Collection[str]) -> Iterator[str]:

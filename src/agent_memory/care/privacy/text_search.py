@@ -237,7 +237,7 @@ def _database(path: Path) -> bytes:
         with contextlib.closing(sqlite3.connect(path)) as database:
             return database.serialize()
     except sqlite3.Error:
-        return b""  # no database of ours: the doctor tells
+        return b""  # not our database: the doctor reports it
 
 
 def _members(path: Path) -> Iterator[tuple[str | None, bytes]]:

@@ -165,9 +165,9 @@ _SPECIAL: Final = re.compile(
     r"|(?P<reference>&(?=#?\w+;))"
 )
 _JOINED: Final = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
-"""Of emoji and many scripts: left as they are, where they do not stand in a row."""
+"""Joining characters of emoji and many scripts, which are kept unless several follow each other."""
 _OPENS: Final = re.compile(r"^( *)(\d{1,9}(?=[.)])|(?=[-+#=:(]))")
-"""What opens a block at the beginning of a line, or what a claim's date begins with."""
+"""Beginning of a line that opens a block or resembles the date of a claim."""
 _BREAK: Final = "&#xA;"
 _CLAIM_START: Final = re.compile(r"^- .*", re.MULTILINE)
 _FOLDED: Final = re.compile(rf"(?<!\\){_BREAK}")
@@ -178,12 +178,12 @@ _REMEMBERED: Final = 4_096
 _SURROGATES: Final = range(0xD800, 0xE000)
 _ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])|&#x([0-9A-F]{1,6});")
 MAX_TOKENS: Final = 1_500
-"""Of one part of a page, as the scratchpad estimates them: on the high side."""
+"""Most tokens of one part of a page, estimated as for the scratchpad: on the high side."""
 EDITED: Final = "*(edited)*"
 UNTRUSTED: Final = "*(from an untrusted source)*"
 NONE_YET: Final = "*No items yet.*"
 _LABEL_PART: Final = re.compile(r"\\.|\(")
-"""What is escaped already, or the bracket that would end a label."""
+"""An escaped character, or the bracket that would end a label."""
 _MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 _SEEN: Final = r"(?:[^\\\n]|\\.)*?"
 _ID: Final = r"[a-z]{3}-[0-9a-f]{12}"

@@ -46,7 +46,7 @@ _EDITED_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12
 _EDITED_CLAIM: Final = re.compile(r"- (?:\(\d{4}-\d\d-\d\d\) )?(.*?)(?: (?:\[\^\d+\])+)?(?<!\s)\s*")
 """A footnote and a claim of a page that a person changed."""
 FORMAT_VERSION: Final = "0.2"
-"""Of the Open Knowledge Format, https://github.com/GoogleCloudPlatform/knowledge-catalog/tree/main/okf."""
+"""Version of the Open Knowledge Format, https://github.com/GoogleCloudPlatform/knowledge-catalog/tree/main/okf."""
 PROPOSED: Final = ".proposed.md"
 _RESERVED: Final = frozenset({"index", "log"})
 _NAME: Final = re.compile(r"\.?([a-z0-9_]+?)_?(?:-\d+)?(?:\.proposed|\.saved-[0-9a-f]+)?\.md")

@@ -38,14 +38,14 @@ _SAID: Final = frozenset({"user", "assistant", PERSON, UNKNOWN})
 """Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
 _SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".split())  # noqa: SIM905
 BEFORE: Final = 4
-"""Turns before one in which it is searched what it answers."""
+"""Turns before a turn among which the answered one is searched."""
 _AROUND: Final = ".,;:!?\"'()[]{}\u2026\u2019\u201c\u201d\u2013\u2014*_`"
 MOST_LINKS: Final = 90
-"""Sources of one item, of the 100 links that a record may have; more of them are of another item that says the same."""
+"""Most sources of one item, of the 100 links of a record; further ones belong to another item with the same text."""
 SOURCE_DELETED: Final = "source_deleted"
-"""Name of that link once the resource is gone."""
+"""Name of the link to a deleted resource."""
 PART: Final = "part"
-"""Key of the metadata that tells such an item from the first, from 2."""
+"""Key of the metadata with the number of such a further item, from 2."""
 
 
 def is_talk(record: Episode) -> bool:

@@ -66,13 +66,13 @@ AT_ONCE: Final = 100
 _BEFORE: Final = 4
 """Changes before a batch whose records are its context."""
 _FAILS: Final = (AgentMemoryError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
-"""What one record that nobody expected may make a step raise; anything else is a fault of the program."""
+"""Errors that an unexpected record may cause; any other error is a fault of the program."""
 BatchIds = list[tuple[int, str]]
 ITEMS_ONLY: Final = MemoryIngestionConfig(entity_extraction_enabled=False, summarization_enabled=False)
 """Settings of a runner that stores passages and builds pages alone."""
 _NAME: Final = "rebuild"
 _QUOTED: Final = 0.8
-"""How sure it is that a resource says what is quoted from it: what a rule takes for a statement may be none."""
+"""Confidence in a quoted statement: a rule may take another sentence for one."""
 
 
 class Runner:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 _SECONDS: Final = 1.0
-"""For one answer of the server: whoever takes in a turn waits no longer for it."""
+"""Seconds for one answer of the server, which the ingestion of a turn waits for."""
 _PAUSE: Final = 1.0
 """Seconds before a server that did not answer is asked again."""
 LOOK_AGAIN_SECONDS: Final = 5.0
-"""After so long without a word from the queue it looks whether there is work."""
+"""Seconds without a message of the queue, after which due work is looked up."""
 
 
 class Queue(Protocol):
