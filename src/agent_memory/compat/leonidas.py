@@ -153,11 +153,13 @@ class MemoryStore:
         """Store many entries in their order; return their IDs.
 
         Raises:
-            ValidationError: An entry is wrong. If its type is unknown or it has no words, nothing was stored; else
-                entries before it were.
+            ValidationError: An entry is wrong. If its type is unknown, it has no words or a memory cannot have its
+                fields, nothing was stored; else entries before it were.
             StorageError: Some may be stored.
         """
         checked = [check_entry(entry) for entry in entries]
+        for entry in checked:
+            self.kept.check_memory(entry)
         return [await self.store_entry(entry) for entry in checked]
 
     async def update_entry(self, entry_id: str, updates: dict[str, Any]) -> bool:

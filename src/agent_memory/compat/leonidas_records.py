@@ -214,6 +214,15 @@ class EntryRecords:
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
+    def check_memory(self, entry: MemoryEntry) -> None:
+        """Check the fields of an entry that is stored as a memory.
+
+        Raises:
+            ValidationError: A field is wrong.
+        """
+        if entry.entry_type not in {MemoryEntryType.CONTEXT, MemoryEntryType.INTERACTION}:
+            Memory(agent_id=self.service.agent_id, **build_fields(entry, self._clock(), self._caller().group or ""))
+
     async def store(self, entry: MemoryEntry) -> Record:
         """Store an entry as a turn, a document or a memory.
 

@@ -144,6 +144,12 @@ async def test_many_entries_one_of_which_has_no_words_are_refused(store: MemoryS
     assert (await store.get_memory_statistics())["total_entries"] == 0
 
 
+async def test_entries_before_too_long_memory_are_not_stored(store: MemoryStore) -> None:
+    with raises(ValidationError, "invalid"):
+        await store.store_entries([entry("Maria likes tea."), entry("tea " * 5_000)])
+    assert (await store.get_memory_statistics())["total_entries"] == 0
+
+
 async def test_an_entry_that_is_stored_again_is_changed(store: MemoryStore) -> None:
     for text in ("The boat is blue.", "The boat is red."):
         await store.store_entry(entry(text, entry_id="boat"))
