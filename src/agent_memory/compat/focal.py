@@ -488,13 +488,12 @@ class EntityDeduplicator:
     async def merge_entities(self, existing: Entity, new: Entity) -> Entity:
         """Return an entity merged with a new one, without storing it.
 
-        ID and `valid_from` stay. A new attribute replaces the old one, unless its trust is lower. The metadata keeps
-        the old values, so that `agent_memory.knowledge.entities.merges.split` restores them.
+        ID and `valid_from` stay. A new attribute replaces the old one, unless its trust is lower.
 
         Raises:
-            ValidationError: They are one record, or belong to two groups.
+            ValidationError: They are one record, belong to two groups, or have too many names or attributes together.
         """
-        return merge(existing, new)
+        return type(existing)(**merge(existing, new).model_dump())
 
 
 class ConversationSummarizer:

@@ -6,7 +6,7 @@ Guesses of rules of earlier versions are hidden, never deleted.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, REPEATED, is_identifier
@@ -16,8 +16,13 @@ from agent_memory.models.record import TRUST_ORDER, Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_memory.models import EntityMentions
+    from pydantic import JsonValue
 
+    from agent_memory.models import EntityMentions
+    from agent_memory.models.record import Trust
+
+ATTRIBUTE_TRUST: Final = "attribute_trust"
+"""Key of the metadata of a merged entity: the trust of attributes, by name, where it is not that of the entity."""
 REMOVED_RULES: Final = "rules"
 """Detail of the source of records that earlier versions made."""
 _LEAST: Final = 2
@@ -28,7 +33,7 @@ def merge(existing: Entity, *further: Entity) -> Entity:
     """Return an entity with the names and attributes of further ones.
 
     ID, name, group and moments stay. Of an attribute the latest value of the highest trust counts. Names and aliases
-    of the further ones become aliases.
+    of the further ones become aliases. The metadata keeps the trust of attributes for the next merge.
 
     Raises:
         ValidationError: One is the entity itself, or belongs to another group.
@@ -40,12 +45,28 @@ def merge(existing: Entity, *further: Entity) -> Entity:
             raise ValidationError(
                 f"{entity.id} and {existing.id} belong to two groups; entities of one group can be merged."
             )
-    attributes = dict(existing.attributes)
-    for member in sorted((existing, *further), key=lambda member: TRUST_ORDER.index(member.trust)):
-        attributes |= member.attributes
+    values: dict[str, tuple[Trust, str]] = {}
+    for member in (existing, *further):
+        for key, (trust, value) in _list_values(member).items():
+            if key not in values or TRUST_ORDER.index(trust) >= TRUST_ORDER.index(values[key][0]):
+                values[key] = trust, value
+    attributes = {key: value for key, (_, value) in values.items()}
+    trusts = {key: trust for key, (trust, _) in values.items() if trust != existing.trust}
+    metadata = {key: value for key, value in existing.metadata.items() if key != ATTRIBUTE_TRUST}
+    metadata |= {ATTRIBUTE_TRUST: cast("JsonValue", trusts)} if trusts else {}
     names = dict.fromkeys(name for member in (existing, *further) for name in (member.name, *member.aliases))
     aliases = [name for name in names if name != existing.name or name in existing.aliases]
-    return existing.model_copy(update={"attributes": attributes, "aliases": aliases})
+    return existing.model_copy(update={"attributes": attributes, "aliases": aliases, "metadata": metadata})
+
+
+def _list_values(entity: Entity) -> dict[str, tuple[Trust, str]]:
+    """Return the trust and the value of each attribute."""
+    stored = entity.metadata.get(ATTRIBUTE_TRUST)
+    trusts = stored if isinstance(stored, dict) else {}
+    return {
+        key: (next((trust for trust in TRUST_ORDER if trust == trusts.get(key)), entity.trust), value)
+        for key, value in entity.attributes.items()
+    }
 
 
 def is_named_by_person(entity: Entity) -> bool:

@@ -56,6 +56,20 @@ def test_what_is_trusted_less_never_replaces_what_is_trusted_more() -> None:
     assert merged.attributes == {"role": "developer", "team": "billing"}
 
 
+def test_merge_after_merge_knows_trust_of_values() -> None:
+    first = merge(entity(0, trust="high", role="developer"), entity(1, trust="low", role="owner", team="search"))
+    assert first.attributes == {"role": "developer", "team": "search"}
+    assert merge(first, entity(2, team="billing")).attributes == {"role": "developer", "team": "billing"}
+    second = merge(entity(0, trust="low", role="owner"), entity(1, trust="high", role="developer"))
+    assert merge(second, entity(2, role="lead")).attributes == {"role": "developer"}
+
+
+@given(entities(4))
+def test_merges_in_steps_have_values_of_one_merge(found: list[Entity]) -> None:
+    steps = merge(merge(merge(found[0], found[1]), found[2]), found[3])
+    assert steps == merge(*found)
+
+
 @given(entities(4))
 def test_of_each_attribute_the_latest_of_the_highest_trust_holds(found: list[Entity]) -> None:
     merged = merge(*found)

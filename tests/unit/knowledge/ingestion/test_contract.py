@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory import ingestion
-from agent_memory.errors import AgentMemoryError
+from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.knowledge.entities.entity_repository import EntityReader
 from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.models import Entity
@@ -168,3 +168,12 @@ async def test_a_merge_keeps_id_and_beginning_and_is_not_stored(knowledge: Knowl
     assert (merged.id, merged.valid_from) == (old.id, old.valid_from)
     assert merged.attributes == {"role": "countess", "city": "London"}
     assert list(await knowledge.entities.valid()) == []
+
+
+async def test_merge_of_too_many_names_is_refused(knowledge: Knowledge) -> None:
+    old, new = (
+        Entity(agent_id="bob", name=name, group=GROUP, aliases=[f"{name} {number}" for number in range(40)])
+        for name in ("Ada", "Eve")
+    )
+    with pytest.raises(ValidationError, match="aliases"):
+        await ingestion.EntityDeduplicator(knowledge).merge_entities(old, new)
