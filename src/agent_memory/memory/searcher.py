@@ -379,7 +379,8 @@ def search_scratchpad(pad: Scratchpad, request: SearchRequest) -> SearchResults:
 
 
 def _lower_score(hit: MemorySearchResult) -> MemorySearchResult:
-    parts = {**hit.parts, "project": OTHER_PROJECT}
+    parts = {key: value for key, value in hit.parts.items() if key != "instruction"}  # it instructs elsewhere
+    parts["project"] = OTHER_PROJECT
     return hit.model_copy(update={"relevance_score": hit.relevance_score * OTHER_PROJECT, "parts": parts})
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from agent_memory.memory import Caller
+from agent_memory.memory.searcher import rank_by_project
 from agent_memory.memory.views import LINKS, ROOM, TITLE, WHOLE, get_title, list_shown_links, shorten
-from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, SearchResults, Surroundings
+from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, SearchFilters, SearchResults, Surroundings
 from tests.rows import check_rows
 
 
@@ -47,6 +51,16 @@ def test_what_is_as_sure_as_the_best_is_near() -> None:
 def test_instruction_in_its_place_is_near() -> None:
     placed = hit(0.2, sure=0.05).model_copy(update={"parts": {"instruction": 5.0}})
     assert [each.is_near for each in answer(hit(0.9), placed, hit(0.2, sure=0.05))] == [True, True, False]
+
+
+@pytest.mark.parametrize(("project", "is_near"), [("harbour", True), ("", True), ("garden", False)])
+def test_instruction_of_another_project_is_not_near_by_its_place(project: str, is_near: bool) -> None:
+    memory = Memory(agent_id="bob", content="tabs", category="convention", project=project)
+    changes = {"parts": {"instruction": 5.0}, "memory": memory}
+    results = SearchResults([hit(0.9), hit(0.2, sure=0.05).model_copy(update=changes)], total_found=40, match="strong")
+    rank_by_project(results, 5, SearchFilters(), Caller(project="harbour"))
+    shorten(results)
+    assert [each.is_near for each in results] == [True, is_near]
 
 
 @check_rows(("length", "found", "are_near"), [(100, 3, True), (400, 3, False), (100, 4, False)])
