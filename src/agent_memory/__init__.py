@@ -7,8 +7,8 @@
     results = await storage.search("which database did we pick")
 
 The layers, from the top: `integrations` (Amplifier), `memory` (the one write path), `store`, `index`, `journal` and
-`embeddings`, `models`. Importing this opens no file, starts no thread and loads no model; each name loads
-what it needs when it is first asked for, so that the engine's processes start without pydantic.
+`embeddings`, `models`. Importing this opens no file, starts no thread and loads no model. `__init__.pyi` lists
+the names; each is loaded at its first use, so that the engine's processes start without pydantic.
 """
 
 from agent_memory.earlier_paths import install as _install

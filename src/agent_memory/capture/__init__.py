@@ -1,6 +1,6 @@
 """Capture from a conversation: statements to keep, user requests, session bookkeeping.
 
-Stores nothing. Each name is loaded at its first use.
+Stores nothing. `__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

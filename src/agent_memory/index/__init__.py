@@ -1,6 +1,6 @@
 """Ranked retrieval over the documents of one agent.
 
-Knows neither files nor processes nor the journal. Each name is loaded at its first use.
+Knows neither files nor processes nor the journal. `__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

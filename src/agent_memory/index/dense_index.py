@@ -31,7 +31,7 @@ _READY_SHARE: Final = 0.9
 
 One of several texts may lack its vector, however few they are: the one that was just stored."""
 _SAMPLED: Final = 1_000
-"""Records that are sampled to count those of several texts."""
+"""Records of several texts that are sampled for a count."""
 GIVEN_UP: Final = -2.0
 """The cosine of a row without a record: below every floor."""
 _FIRST_ROWS: Final = 256

@@ -1,6 +1,6 @@
 """Earlier path of the ingestion of sessions, now in `knowledge`.
 
-Each name loads what it needs when it is first asked for.
+`__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

@@ -1,6 +1,6 @@
-"""Knowledge: documents, conversations, and what is made of them.
+"""Knowledge: documents, conversations, and records derived from them.
 
-Names of the specification "sigil" are in `compat`. Each name is loaded at its first use.
+Names of the specification "sigil" are in `compat`. `__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

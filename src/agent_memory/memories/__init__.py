@@ -1,6 +1,6 @@
 """Storages of memories.
 
-A name is imported on first use.
+`__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

@@ -1,6 +1,6 @@
 """Memory service: one write path, one search, and their events.
 
-Each name is loaded when it is first used.
+`__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

@@ -1,6 +1,6 @@
 """The data model: records, kinds, searches and their results.
 
-Each name is loaded at its first use.
+`__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

@@ -1,6 +1,6 @@
 """Scratchpad: the few memories that an agent sees without asking.
 
-Each name is loaded at its first use.
+`__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

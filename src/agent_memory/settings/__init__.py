@@ -1,6 +1,6 @@
 """Settings of modules and their shared memory; installation of missing parts.
 
-Each name is loaded at its first use.
+`__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

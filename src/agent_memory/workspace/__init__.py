@@ -1,6 +1,6 @@
 """Workspaces: tables that agents share, with declared steps and snapshots.
 
-Each name is loaded at its first use: SQLAlchemy takes a quarter of a second.
+`__init__.pyi` lists the names; each is loaded at its first use: SQLAlchemy takes a quarter of a second.
 """
 
 from agent_memory.late import offer as _offer

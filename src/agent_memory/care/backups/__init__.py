@@ -1,6 +1,6 @@
 """Backups of agents, one zip file each: created, verified, restored.
 
-A name is imported on first use.
+`__init__.pyi` lists the names; each is loaded at its first use.
 """
 
 from agent_memory.late import offer as _offer

@@ -1,6 +1,7 @@
 """Checks of agents' files: doctor and health. Never loaded at import.
 
-Each name loads what it needs when it is first asked for: a session checks without what the doctor loads.
+`__init__.pyi` lists the names; each is loaded at its first use: a session
+checks without the modules of the doctor.
 """
 
 from agent_memory.late import offer as _offer

@@ -1,6 +1,6 @@
 """Privacy: purge, encryption and stored secrets.
 
-A name is imported on first use. The two names of the inbox are from `agent_memory.memory`.
+`__init__.pyi` lists the names; each is loaded at its first use. Those of the inbox are from `memory`.
 """
 
 from agent_memory.late import offer as _offer
