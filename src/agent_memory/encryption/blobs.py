@@ -84,7 +84,7 @@ class AgentBlobs:
         """Keep all texts from being swept during the block.
 
         Raises:
-            StorageError: The folder cannot be atomic.opened.
+            StorageError: The folder cannot be opened.
         """
         with self._held(fcntl.LOCK_SH) if self.folder.is_dir() else contextlib.nullcontext():
             yield
