@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from itertools import pairwise
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -28,6 +29,8 @@ USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
 _BEGINNINGS: Final = ("init", "create", "new", "make", "begin", "start")
 """Other words for a command that creates; `restore` looks like `create` but is not a typing error."""
 _MARKUP: Final = compile_late(r"(\[[a-z#/@][^[]*?])")
+_LEAST_FRAMED: Final = 72
+"""Columns from which the help of a command has frames."""
 _ALIKE: Final = 0.7
 """How much of a mistyped word must be that of a command; `create` and `restore` share 0.62."""
 
@@ -56,6 +59,18 @@ class PlainCommand(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters as the help is to show them."""
         return _plain_params(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, in a narrow terminal without frames, which would cut names."""
+        width = get_terminal_size().columns
+        if width >= _LEAST_FRAMED:
+            return super().format_help(ctx, formatter)
+        formatter.width, mode, text = width, self.rich_markup_mode, self.help
+        self.rich_markup_mode, self.help = None, (text or "").replace("\\[", "[")
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.rich_markup_mode, self.help = mode, text
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; rephrase the library's error messages."""

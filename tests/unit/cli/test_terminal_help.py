@@ -28,6 +28,13 @@ def test_help_fits_the_width(cli: Run, monkeypatch: pytest.MonkeyPatch, command:
     assert max(map(len, lines)) <= width
 
 
+@pytest.mark.parametrize("width", [40, 59, *WIDTHS])
+@pytest.mark.parametrize("command", HELP, ids=" ".join)
+def test_help_cuts_no_word(cli: Run, monkeypatch: pytest.MonkeyPatch, command: list[str], width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert "…" not in cli(*command, "--help").stdout
+
+
 @pytest.mark.parametrize("command", [[], *HELP], ids=" ".join)
 def test_help_fits_on_one_screen(cli: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
     monkeypatch.setenv("COLUMNS", "80")
