@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.wording import counted
 from agent_memory.models import ACCESS, MEMORY, to_text, visible
 from agent_memory.models.clock import FILE_TIME
+from agent_memory.models.identifiers import INSTRUCTION_CATEGORIES
 from agent_memory.models.record import describe_origin
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ _LESS: Final = 0.55
 _LEAST_FOR_TEXTS: Final = 480
 _FIRST: Final = 5
 _FEW: Final = 3
+_INSTRUCTIONS: Final = 3
+"""Standing instructions that a weak answer shows, however far below the best."""
 _NEAR, _NEAR_IF_STRONG, _NEAR_BEHIND, _AS_STRONG = 0.3, 0.6, 0.9, 0.8
 
 
@@ -401,6 +404,7 @@ def shorten(results: SearchResults, *, explain: bool = False) -> None:
 
     All hits of a listing are near, and so are up to three short ones without others. The stronger the best match is,
     the nearer the others have to be, unless they match as strongly or are standing instructions that took a place.
+    A weak answer also shows instructions in their own places.
     """
     if results and results.match is not None and not _has_few(results):
         _mark_near(results, explain=explain)
@@ -424,8 +428,9 @@ def _has_few(results: SearchResults) -> bool:
 
 def _mark_near(results: SearchResults, *, explain: bool) -> None:
     best, strongest = results[0].relevance_score, max(hit.answer_confidence or 0.0 for hit in results)
+    instructions = [rank for rank, hit in enumerate(results) if results.match == "weak" and _is_instruction(hit)]
     for rank, hit in enumerate(results):
-        if "instruction" in hit.parts:
+        if "instruction" in hit.parts or rank in instructions[:_INSTRUCTIONS]:
             is_near = True
         elif rank < _FIRST:
             is_as_strong = (hit.answer_confidence or 0.0) >= _AS_STRONG * strongest > 0
@@ -439,6 +444,12 @@ def _mark_near(results: SearchResults, *, explain: bool) -> None:
         for rejected in results.rejected:
             if rejected["reason"] == "beyond_limit":
                 rejected["reason"] = "not_near"
+
+
+def _is_instruction(hit: MemorySearchResult) -> bool:
+    """Return True for a trusted standing instruction that is near in meaning."""
+    is_trusted = hit.memory.trust != "low" and hit.memory.category in INSTRUCTION_CATEGORIES
+    return is_trusted and hit.match_type in {"vector", "hybrid"} and "project" not in hit.parts  # of another one
 
 
 def list_shown_links(hit: MemorySearchResult) -> list[LinkedRecord]:

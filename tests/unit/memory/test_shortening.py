@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import pytest
 
 from agent_memory.memory import Caller
@@ -61,6 +63,31 @@ def test_instruction_of_another_project_is_not_near_by_its_place(project: str, i
     rank_by_project(results, 5, SearchFilters(), Caller(project="harbour"))
     shorten(results)
     assert [each.is_near for each in results] == [True, is_near]
+
+
+@check_rows(
+    ("match", "change", "is_near"),
+    [
+        ("weak", {}, True),
+        ("strong", {}, False),
+        ("weak", {"trust": "low"}, False),
+        ("weak", {"category": "note"}, False),
+        ("weak", {"match_type": "keyword"}, False),
+        ("weak", {"project": "garden"}, False),
+    ],
+)
+def test_instruction_near_in_meaning_is_near_in_a_weak_answer(
+    match: Literal["strong", "weak"], change: dict[str, Any], is_near: bool
+) -> None:
+    fields: dict[str, Any] = {"category": "preference"} | {
+        name: value for name, value in change.items() if name != "match_type"
+    }
+    memory = Memory(agent_id="bob", content="tea", **fields)
+    far = hit(0.2, sure=0.05).model_copy(update={"memory": memory, "match_type": change.get("match_type", "vector")})
+    results = SearchResults([hit(0.9, sure=0.9), far, far, far, far], match=match, total_found=40)
+    rank_by_project(results, 5, SearchFilters(), Caller(project="harbour"))
+    shorten(results)
+    assert [shown.is_near for shown in results] == [True, *[is_near] * 3, False]
 
 
 @check_rows(("length", "found", "are_near"), [(100, 3, True), (400, 3, False), (100, 4, False)])
