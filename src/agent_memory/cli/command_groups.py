@@ -61,7 +61,7 @@ class PlainCommand(TyperCommand):
         return _plain_params(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, in a narrow terminal without frames, which would cut names."""
+        """Write the help; a narrow terminal gets no frames."""
         width = get_terminal_size().columns
         if width >= _LEAST_FRAMED:
             return super().format_help(ctx, formatter)
