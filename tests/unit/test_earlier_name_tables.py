@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_memory.care.archive import Archive
 from agent_memory.earlier_name_tables import COMMANDS, MODULES
 from scripts.cli_page import list_earlier_names
 from tests.rows import check_rows
@@ -62,3 +63,8 @@ def test_no_text_advises_an_earlier_command() -> None:
 
 def test_changelog_lists_every_earlier_name() -> None:
     assert list_earlier_names() in (REPOSITORY / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_earlier_name_of_archive_package_is_kept() -> None:
+    archive = import_module("agent_memory.lifecycle.archive")
+    assert archive.open_archive is Archive

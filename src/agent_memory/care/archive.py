@@ -464,6 +464,10 @@ def _split_chains(records: Sequence[Any]) -> list[list[Any]]:
     return [batch for batch in batches if batch]
 
 
+open_archive: Final = Archive
+"""Earlier name, for programs of other people: an archive is a context manager itself."""
+
+
 @contextlib.asynccontextmanager
 async def alone(folder: Path, wait: float) -> AsyncIterator[None]:
     """Hold the lock of an archive, which a dying process releases.
