@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.cli import edit
-from agent_memory.redaction import SecretRedactor, exemptions
+from agent_memory.redaction import SecretRedactor, redactor
 from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ KEY = "AKIA" + "IOSFODNN7EXAMPLA"
 
 @pytest.fixture(autouse=True)
 def no_exemptions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exemptions, "_exempt_hashes", set())
+    monkeypatch.setattr(redactor, "_exempt_hashes", set())
 
 
 def test_removed_guess_is_kept_when_the_command_is_repeated_with_not_secret(cli: Run) -> None:
@@ -42,7 +42,7 @@ def test_known_form_is_removed_despite_not_secret(cli: Run, root: Path) -> None:
 
 def test_exemption_holds_in_the_next_process_and_for_that_text_alone(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("store", "--not-secret", GUESS)
-    monkeypatch.setattr(exemptions, "_exempt_hashes", set())  # as in a new process
+    monkeypatch.setattr(redactor, "_exempt_hashes", set())  # as in a new process
     assert GUESS in cli("list").stdout
     cli("store", "--tag", "x", "Also: Zx81!qqTw opens the shed. It opens with Zx81!qqTx as well.")
     assert "Zx81!qqTx" not in cli("list").stdout
