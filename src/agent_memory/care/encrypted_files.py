@@ -219,4 +219,4 @@ def put_in_place(journal: Journal, open_new: Callable[[], AbstractContextManager
             time.sleep(PAUSE)
         else:
             return
-    raise BusyError(f"{journal.path.name} is being written all the time; it stands as it did. Try again.")
+    raise BusyError(f"{journal.path.name} is being written all the time and was not changed. Try again.")
