@@ -306,7 +306,7 @@ def _embedder(screen: OutputScreen, embedder: dict[str, Any]) -> None:
         if embedder.get(why):
             row(screen, "", str(embedder[why]))
     if languages := embedder.get("languages"):
-        added = "a model for other languages is added while sessions run; `agent-memory search --wait` ends it"
+        added = "a model for other languages is added while sessions run; `agent-memory search --wait` finishes it"
         row(screen, "", screen.complete(added))
         if languages.get("problem"):
             row(screen, "", f"it failed: {languages['problem']}")

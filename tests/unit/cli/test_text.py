@@ -136,5 +136,5 @@ def test_status_says_how_the_second_model_is_added(terminal: OutputScreen, probl
     render.show_status(terminal, Status("bob", "file", {}, embedder, {"status": "ok"}, None, []), Path("bob"))
     lines = " ".join(" ".join(read_lines(terminal)).split())
     assert "a model for other languages is added while sessions run; `agent-memory" in lines
-    assert "search --wait` ends it" in lines
+    assert "search --wait` finishes it" in lines
     assert (f"it failed: {problem}" in lines) is bool(problem)
