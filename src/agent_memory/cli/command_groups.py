@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from difflib import get_close_matches
-from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from shutil import get_terminal_size
@@ -142,34 +141,13 @@ def _flow(text: str) -> str:
 
 
 def _plain_params(params: list[Any]) -> list[Any]:
-    """Remove typer's type names of switches and arguments from the help.
-
-    Their values are read without a validator where none is needed.
-    """
+    """Remove typer's type names of switches and arguments from the help."""
     for param in params:
-        vars(param)["process_value"] = partial(_process_value, param)
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
         if param.param_type_name == "argument":
             vars(param)["display_type_rich"] = lambda **_: None
     return params
-
-
-def _process_value(param: Any, ctx: Any, value: Any) -> Any:
-    """Return a parameter's value, converted by typer if necessary.
-
-    Typer builds a validator of pydantic even for what is left out, in a millisecond each. A default has the declared
-    type, as mypy checks.
-    """
-    is_many = param.multiple or param.nargs != 1
-    if value is None:
-        is_checked = not param.required
-    else:
-        is_checked = not is_many and (value is param.default or type(value) is param.type_descriptor.annotation)
-    if not is_checked:
-        return type(param).process_value(param, ctx, value)
-    value = () if is_many else value
-    return value if param.callback is None else param.callback(ctx, param, value)
 
 
 def wants_json(args: Sequence[str] | None) -> bool:

@@ -6,9 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-import typer
 
-from agent_memory.cli.app import CommandEntry, import_command
 from tests.unit.cli.conftest import B
 
 if TYPE_CHECKING:
@@ -59,14 +57,3 @@ def test_wrong_values_are_told_in_our_words(bob: Run) -> None:
 @pytest.mark.parametrize("group", ["knowledge", "workspace", "archive"])
 def test_help_of_a_group_alone_is_no_failure(cli: Run, group: str) -> None:
     assert cli(group).stdout.strip() == cli(group, "--help").stdout.strip() != ""
-
-
-def test_options_left_out_build_no_validator(monkeypatch: pytest.MonkeyPatch) -> None:
-    built: list[object] = []
-    monkeypatch.setattr(typer.core, "build_runtime_param", built.append)
-    command = import_command("list", CommandEntry("memory_lists", ""))
-
-    context = command.make_context("list", ["--agent", "bob", "--pinned"])
-
-    assert built == []
-    assert {context.params[name] for name in ("agent", "sort", "limit", "pinned")} == {"bob", "newest", None, True}
