@@ -8,6 +8,7 @@ import os
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from agent_memory.errors import BusyError, ConfigurationError, StorageError, ValidationError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from agent_memory.journal import Change
     from agent_memory.models import Clock, Kind
-    from agent_memory.store.protocols import Built, Estimate, IndexUpkeep, MovableIndex, Progress, Settle
+    from agent_memory.store.protocols import Absorb, Built, Estimate, IndexUpkeep, MovableIndex, Progress, Settle
     from agent_memory.store.state import State
 
 log = get_logger(__name__)
@@ -272,10 +273,15 @@ class StorageEdge(Generic[R]):
         store, deadline = self.worker.ask(lambda: self.opened), time.monotonic() + patience
         # `finish` needs the lock of this very log: a migration may replace the log of the store.
         log_before = store.log
+
+        def replace(finish: Callable[[Absorb], bool]) -> bool:
+            self._shown.drop()  # before: it may show an expired record that leaves the log
+            return finish(store.absorb)
+
         while True:
             try:
                 with log_before.compacting(grace) as finish:
-                    is_done = self.worker.change(lambda: log_before.hold, lambda: finish(store.absorb))
+                    is_done = self.worker.change(lambda: log_before.hold, partial(replace, finish))
                 break
             except BusyError:
                 if time.monotonic() >= deadline:
@@ -294,7 +300,6 @@ class StorageEdge(Generic[R]):
 
     def _after_compaction(self, store: Store[R]) -> None:
         store.after_compaction()
-        self._shown.drop()  # it may show an expired record that left the log
         if store.upkeep is not None:
             store.upkeep.after_compaction()
 

@@ -11,6 +11,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from agent_memory.store.store import Store
 from tests.support import read_files
 
 if TYPE_CHECKING:
@@ -66,6 +67,23 @@ async def test_what_is_forgotten_or_has_expired_once_it_is_compacted(
     assert holding(folder) == []
     await service.close()
     assert holding(folder) == []
+
+
+async def test_compaction_that_dies_behind_the_journal_leaves_no_text_in_the_shortlist(
+    opened: Callable[[], MemoryService], clock: FrozenClock, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await begun(opened, clock, folder)
+    service = opened()
+    clock.advance(days=2)
+
+    def die(store: object) -> None:
+        raise OSError("the process ends here")
+
+    monkeypatch.setattr(Store, "after_compaction", die)
+    with pytest.raises(OSError, match="ends here"):
+        await service.writer.compact(timedelta(0))
+    assert holding(folder) == ["scratchpad.yaml"]
+    await service.close()
 
 
 @pytest.mark.parametrize("how", ["store", "open"])
