@@ -121,7 +121,7 @@ def _place_instructions(
 ) -> list[_Key]:
     """Move up to three standing instructions to `INSTRUCTION_PLACES`.
 
-    "Book me a table" and "She is vegetarian" share no word, so any note on tables scores higher. Instructions among
+    "Book me a flight" and "I prefer aisle seats" share no word, so notes on flights score higher. Instructions among
     the nearest documents therefore compete by cosine alone. A strong match keeps its place, and stays in the first ten.
     """
     documents = [search.corpus.parts[record_id].document for record_id in nearest]
